@@ -1,0 +1,1 @@
+"""Tools for people who write rules: self-tests, mutation, linter, pages, schema."""

@@ -1,0 +1,1 @@
+"""The registry of facts, the book that holds them with provenance, and what follows from them."""

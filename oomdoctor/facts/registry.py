@@ -1,0 +1,46 @@
+"""Look up what a fact key means; one table out of all rows, checked for duplicates by a test."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from oomdoctor.errors import UsageError
+from oomdoctor.facts import (
+    table_config,
+    table_gpu,
+    table_model,
+    table_oom,
+    table_run,
+    table_torch,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from oomdoctor.model.core import FactSpec
+
+TABLES = (table_oom, table_torch, table_gpu, table_run, table_config, table_model)
+
+
+@cache
+def specs() -> Mapping[str, FactSpec]:
+    """Return all rows by key, in the order of the tables."""
+    return {row.key: row for table in TABLES for row in table.ROWS}
+
+
+def spec_of(key: str) -> FactSpec:
+    """Return the row of `key`; an unknown key is a UsageError that names near ones."""
+    found = specs().get(key)
+    if found is None:
+        raise UsageError(f"unknown fact {key!r}", hint=did_you_mean(key))
+    return found
+
+
+def did_you_mean(key: str) -> str:
+    """Name the registered keys that look most like `key`."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(key, specs(), n=3, cutoff=0.5)
+    listed = ", ".join(near)
+    return f"did you mean {listed}?" if near else "`oomdoctor facts` lists all fact keys"

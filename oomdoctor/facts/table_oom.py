@@ -1,0 +1,82 @@
+"""Registry rows of the failure event itself: what was asked for, what the message states."""
+
+from __future__ import annotations
+
+from oomdoctor.facts.spec import boolean, count, enum, size, text
+
+ROWS = (
+    boolean("oom.seen", "A text that announces exhausted accelerator memory was recognised."),
+    enum(
+        "oom.backend",
+        "Accelerator back end that the message comes from.",
+        ("cuda", "hip", "xpu", "mps", "npu", "musa", "other"),
+        obtain="Paste the whole error message, from the first line of the traceback to its last.",
+    ),
+    enum(
+        "oom.form",
+        "Which text announced it: the framework allocator's message, a bare runtime error, a "
+        "library handle that could not be created, a failed assertion inside the allocator, a "
+        "driver call outside the allocator, an absurd size, or a pre-emptive refusal by a cap.",
+        (
+            "allocator",
+            "runtime",
+            "cublas-handle",
+            "cudnn-handle",
+            "nvml-assert",
+            "driver-call",
+            "nccl-alloc",
+            "exabyte",
+            "preempted",
+            "invalid-buffer",
+            "engine",
+        ),
+    ),
+    size(
+        "oom.requested",
+        "Bytes that the failing call asked for, as the message states them (without expandable "
+        "segments this is the segment: 2 MiB, 20 MiB, or the request up to the next 2 MiB).",
+        obtain="Paste the complete error message (the line with 'Tried to allocate').",
+        cost_s=5,
+    ),
+    size("oom.capacity", "Total bytes of the device (or MIG slice) as the message states them."),
+    size("oom.free", "Bytes free on the whole device when the message was composed."),
+    size("oom.allowed", "Cap on this process stated in the message ('X allowed;', MPS limit)."),
+    size("oom.this_process", "Bytes of this process on the device: 'this process has X'."),
+    size("oom.largest_process", "The largest 'Process N has X memory in use' figure."),
+    size("oom.listed_processes_bytes", "Sum of all 'Process N has X memory in use' figures."),
+    count("oom.listed_processes", "How many 'Process N has X memory in use' clauses it holds."),
+    size("oom.other_allocations", "MPS: Metal buffers of this process outside the allocator."),
+    count("oom.gpu_index", "In-process ordinal of the failing device."),
+    text("oom.generation", "Generation of the message: cuda-1 (<= 0.4) to cuda-7 (2.13)."),
+    count("oom.events", "How many failure messages the input holds."),
+    count("oom.failed_ranks", "How many different ranks report a failure."),
+    boolean("oom.caught", "The text stands in a warning or was caught: the run went on."),
+    boolean(
+        "oom.repeats_same_allocated",
+        "Two messages of one process state the same allocated bytes although work restarted.",
+    ),
+    boolean("oom.figures_given", "The message states at least the requested size."),
+    boolean(
+        "oom.hint_line",
+        "PyTorch's fixed fragmentation hint follows (it is printed whatever the cause).",
+    ),
+    size("oom.shortfall", "Requested minus free (or minus what a cap left): a lower bound."),
+    boolean(
+        "oom.request_fits_free",
+        "The request is smaller than the free memory beyond rounding and segment size: the card "
+        "did not run out as a whole.",
+    ),
+    boolean("oom.absurd_size", "The requested size cannot be meant: near 2^34 GiB, 2^47 B or 1EB."),
+    boolean("assert.device_side", "A device-side assertion was reported."),
+    boolean("assert.index", "The assertion is about an index, label or token id."),
+    boolean("assert.before_oom", "It stands before the memory message."),
+    boolean("fault.illegal_access", "'an illegal memory access was encountered' was reported."),
+    boolean("collective.timeout", "A collective operation timed out (watchdog line)."),
+    boolean("collective.before_oom", "It stands before the memory message."),
+    boolean("host.killed", "A process was killed by the kernel or a job manager (SIGKILL, 137)."),
+    boolean("host.oom_kill", "A kernel or job manager line says it killed for memory."),
+    boolean("host.shm_error", "/dev/shm was too small: bus error, ENOSPC, posix_fallocate."),
+    boolean("host.worker_killed", "A DataLoader worker was killed or exited unexpectedly."),
+    boolean("host.allocation_failed", "An allocation of host memory failed (CPU allocator, mmap)."),
+    boolean("failure.other", "A failure that is not about memory was recognised (exception)."),
+)

@@ -1,0 +1,1 @@
+"""Physics of memory without torch: states, activations, logits, caches, fingerprints."""

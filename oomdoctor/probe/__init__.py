@@ -1,0 +1,1 @@
+"""Questions to the live machine; every function has a time-out."""

@@ -1,0 +1,1 @@
+"""From findings to an answer: ranking, balance sheet, next measurement, prescriptions."""

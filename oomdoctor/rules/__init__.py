@@ -1,0 +1,1 @@
+"""The rule language and its evaluation; no diagnostic knowledge lives here."""
