@@ -75,7 +75,10 @@ ROWS = (
     boolean("collective.before_oom", "It stands before the memory message."),
     boolean("host.killed", "A process was killed by the kernel or a job manager (SIGKILL, 137)."),
     boolean("host.oom_kill", "A kernel or job manager line says it killed for memory."),
-    boolean("host.shm_error", "/dev/shm was too small: bus error, ENOSPC, posix_fallocate."),
+    boolean(
+        "host.shm_error",
+        "The shared-memory mount was too small: bus error, ENOSPC, posix_fallocate.",
+    ),
     boolean("host.worker_killed", "A DataLoader worker was killed or exited unexpectedly."),
     boolean("host.allocation_failed", "An allocation of host memory failed (CPU allocator, mmap)."),
     boolean("failure.other", "A failure that is not about memory was recognised (exception)."),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from oomdoctor.model.enums import Kind, Maturity, Safety, Severity
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from oomdoctor.model.enums import Kind, Maturity, Safety, Severity
 
 Tree: TypeAlias = "list[Tree | str | int | float | bool]"
 """A compiled expression as nested lists, head first, such as ["<", ["fact", "oom.free"], 3]."""
