@@ -171,7 +171,10 @@ class Weight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A rule that was not ruled out: how probable, what it explains, why and why not."""
+    """A rule that was not ruled out: how probable, what it explains, why and why not.
+
+    `says` is the rule's verdict sentence filled with facts; without one the title speaks.
+    """
 
     code: str
     cause: str
@@ -187,6 +190,7 @@ class Finding:
     missing: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     other_codes: tuple[str, ...] = ()
+    says: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
