@@ -1,0 +1,258 @@
+"""A diagnosis as JSON: the contract for scripts (sorted keys, bytes as int, schema version 1).
+
+Every key below is always there; null or an empty list says that nothing is known.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, TypeAlias
+
+from oomdoctor import __version__
+from oomdoctor.reason.narrate import against
+from oomdoctor.render.words import says, shares
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from oomdoctor.model.core import Fact, Failure, Finding, Quote
+    from oomdoctor.model.plan import (
+        Diagnosis,
+        Fingerprint,
+        Ledger,
+        Measurement,
+        Patch,
+        Prescription,
+        Saving,
+    )
+
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+
+SCHEMA_VERSION = 1
+MOST_CAUSES = 8
+
+
+def to_json(diagnosis: Diagnosis) -> str:
+    """Return the whole diagnosis as indented JSON that any stream can carry (ASCII only)."""
+    return json.dumps(as_dict(diagnosis), indent=2, sort_keys=True, allow_nan=False) + "\n"
+
+
+def as_dict(diagnosis: Diagnosis) -> dict[str, Json]:
+    """Return the whole diagnosis as plain dictionaries and lists."""
+    causes = diagnosis.causes[:MOST_CAUSES]
+    probabilities, other = shares(causes)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "oomdoctor_version": __version__,
+        "answer": diagnosis.answer,
+        "resource": diagnosis.resource,
+        "conclusive": diagnosis.conclusive,
+        "headline": diagnosis.headline,
+        "event": _event(diagnosis.event, diagnosis.facts),
+        **_ledger(diagnosis.ledger),
+        **_fingerprint(diagnosis.fingerprint),
+        "causes": [
+            _cause(finding, probability)
+            for finding, probability in zip(causes, probabilities, strict=True)
+        ],
+        "other_probability": other,
+        "side_findings": [_side(finding) for finding in diagnosis.side_findings],
+        "prescriptions": [_prescription(one) for one in diagnosis.prescriptions],
+        "suppressed": list(diagnosis.suppressed),
+        "next_measurements": [_measurement(one) for one in diagnosis.next_measurements],
+        "not_evaluated": [
+            {"code": one.code, "needs": list(one.needs)} for one in diagnosis.not_evaluated
+        ],
+        **_remarks(diagnosis),
+    }
+
+
+def _remarks(diagnosis: Diagnosis) -> dict[str, Json]:
+    return {
+        "conflicts": [
+            {"fact": one.key, "kept": _fact(one.kept), "dropped": _fact(one.dropped)}
+            for one in diagnosis.conflicts
+        ],
+        "faults": [{"code": one.code, "message": one.message} for one in diagnosis.faults],
+        "ranks": [
+            {"ranks": list(one.ranks), "failed": one.failed, "headline": one.headline}
+            for one in diagnosis.ranks
+        ],
+        "artifacts": [
+            {"id": one.id, "kind": one.kind, "path": one.path, "size_bytes": one.size_bytes}
+            for one in diagnosis.artifacts
+        ],
+        "notes": list(diagnosis.notes),
+        "signs": _quotes(diagnosis.signs),
+        "facts": {
+            key: _fact(fact)
+            for key, fact in diagnosis.facts.items()
+            if not (isinstance(fact.value, str) and "\n" in fact.value)
+        },
+    }
+
+
+def _event(event: Failure | None, facts: Mapping[str, Fact]) -> Json:
+    if event is None:
+        return None
+    own = {fact.key: fact for fact in event.facts}
+    requested = own.get("oom.requested", facts.get("oom.requested"))
+    return {
+        "kind": event.kind,
+        "backend": _value(own.get("oom.backend", facts.get("oom.backend"))),
+        "phase": _value(own.get("run.phase", facts.get("run.phase"))),
+        "requested_bytes": _value(requested),
+        "requested_slack_bytes": None if requested is None else int(requested.slack),
+        "rank": event.rank,
+        "consequence": event.consequence,
+        "quote": _quote(event.line_quote),
+    }
+
+
+def _ledger(ledger: Ledger | None) -> dict[str, Json]:
+    return {
+        "ledger": [
+            {
+                "owner": entry.owner,
+                "bytes": entry.bytes,
+                "slack_bytes": entry.slack_bytes,
+                "origin": entry.origin.value,
+                "source": entry.source,
+            }
+            for entry in (ledger.entries if ledger else ())
+        ],
+        "capacity_bytes": ledger.capacity_bytes if ledger else None,
+        "overshoot_bytes": ledger.overshoot_bytes if ledger else None,
+        "unexplained_bytes": ledger.unexplained_bytes if ledger else None,
+        "contradiction_bytes": ledger.contradiction_bytes if ledger else 0,
+        "ledger_notes": list(ledger.notes) if ledger else [],
+    }
+
+
+def _fingerprint(fingerprint: Fingerprint | None) -> dict[str, Json]:
+    return {
+        "fingerprint": [
+            {
+                "bytes": match.bytes,
+                "expression": match.expression,
+                "meaning": match.meaning,
+                "values": dict(match.values),
+                "weight": round(match.weight, 4),
+                "assumed": list(match.assumed),
+            }
+            for match in (fingerprint.matches if fingerprint else ())
+        ],
+        "fingerprint_tried": fingerprint.tried if fingerprint else 0,
+        "fingerprint_expected_by_chance": (
+            round(fingerprint.expected_by_chance, 4) if fingerprint else 0.0
+        ),
+    }
+
+
+def _cause(finding: Finding, probability: float) -> Json:
+    return {
+        **_side(finding),
+        "cause": finding.cause,
+        "probability": probability,
+        "explains_bytes": finding.explains_bytes,
+        "other_codes": list(finding.other_codes),
+    }
+
+
+def _side(finding: Finding) -> dict[str, Json]:
+    return {
+        "code": finding.code,
+        "title": finding.title,
+        "says": says(finding),
+        "severity": finding.severity.value,
+        "maturity": finding.maturity.value,
+        "evidence": _quotes(finding.quotes),
+        "against": _quotes(finding.against),
+        "reasons": [w.label for w in finding.weights if w.counted and w.nats > 0],
+        "reasons_against": list(against(finding)),
+        "missing": list(finding.missing),
+        "assumed": list(finding.assumed),
+    }
+
+
+def _prescription(one: Prescription) -> Json:
+    patches = [_patch(patch) for patch in one.patches]
+    with_diff = [shown for shown, patch in zip(patches, one.patches, strict=True) if patch.diff]
+    return {
+        "fix": one.fix_id,
+        "for": one.cause,
+        "code": one.code,
+        "title": one.title,
+        "safety": one.safety.value,
+        "patch": next(iter([*with_diff, *patches]), None),
+        "patches": list(patches),
+        "saves_bytes": _saving(one.saving),
+        "saves_formula": one.saving.formula if one.saving else None,
+        "fits_after": one.sufficient,
+        "cost": {"quality": one.quality, "time_factor": one.time_factor},
+        "cautions": list(one.cautions),
+        "advice": one.advice,
+    }
+
+
+def _patch(patch: Patch) -> Json:
+    return {
+        "dialect": patch.dialect,
+        "settings": {key: _plain(value) for key, value in patch.settings.items()},
+        "file": patch.file,
+        "diff": patch.diff,
+    }
+
+
+def _saving(saving: Saving | None) -> Json:
+    if saving is None:
+        return None
+    return {
+        "low": saving.low_bytes,
+        "likely": saving.likely_bytes,
+        "high": saving.high_bytes,
+    }
+
+
+def _measurement(one: Measurement) -> Json:
+    return {
+        "fact": one.fact,
+        "command": one.command,
+        "seconds": one.seconds,
+        "gain_bits": round(one.gain_bits, 4),
+        "decides_between": list(one.decides_between),
+        "meanings": list(one.meanings),
+    }
+
+
+def _fact(fact: Fact) -> Json:
+    return {
+        "value": fact.value,
+        "origin": fact.origin.value,
+        "slack": fact.slack,
+        "source": fact.source,
+        "quotes": _quotes(fact.quotes),
+    }
+
+
+def _quotes(quotes: Iterable[Quote]) -> list[Json]:
+    return [_quote(quote) for quote in quotes]
+
+
+def _quote(quote: Quote) -> Json:
+    return {"artifact": quote.artifact, "line": quote.line, "text": quote.text}
+
+
+def _value(fact: Fact | None) -> Json:
+    return None if fact is None else fact.value
+
+
+def _plain(value: object) -> Json:
+    """Return a setting as JSON; what JSON does not know becomes text."""
+    if isinstance(value, dict):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)

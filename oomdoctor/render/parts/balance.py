@@ -1,0 +1,120 @@
+"""The balance sheet: who holds the device's memory, as a bar with a legend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.render.bars import Share, bar, fill_of
+from oomdoctor.render.layout import Line, Span, flow
+from oomdoctor.render.parts.pieces import INDENT, heading, paragraph, safe
+from oomdoctor.render.words import dimension_words, entry_source, percent
+from oomdoctor.units import format_size
+
+if TYPE_CHECKING:
+    from oomdoctor.model.plan import Diagnosis, Fingerprint, Ledger, LedgerEntry
+    from oomdoctor.render.theme import Theme
+    from oomdoctor.render.view import View
+
+STYLES = 4
+WIDEST_BAR = 100
+
+
+def balance(diagnosis: Diagnosis, theme: Theme, view: View) -> list[Line]:
+    """Return the balance sheet of the failing device, or nothing where no figure is known."""
+    ledger = diagnosis.ledger
+    lines: list[Line] = []
+    if ledger and (ledger.entries or ledger.capacity_bytes):
+        lines += [heading(_title(ledger)), *_bar(ledger, theme)]
+        for order, entry in enumerate(ledger.entries):
+            lines += _legend(entry, order, ledger, theme)
+        lines += _sums(ledger, theme)
+    lines += _request(diagnosis, theme, view)
+    return lines
+
+
+def _title(ledger: Ledger) -> str:
+    if ledger.capacity_bytes is None:
+        return "Balance sheet"
+    return f"Balance sheet of {format_size(ledger.capacity_bytes)}"
+
+
+def _bar(ledger: Ledger, theme: Theme) -> list[Line]:
+    shown = [
+        Share(entry.bytes, fill_of(entry.owner, at, unicode=theme.unicode), _style(entry, at))
+        for at, entry in enumerate(ledger.entries)
+    ]
+    if not shown:
+        return []
+    width = min(theme.width - len(INDENT), WIDEST_BAR)
+    return [(Span(INDENT), *bar(shown, whole=ledger.capacity_bytes or 0, width=width))]
+
+
+def _style(entry: LedgerEntry, order: int) -> str:
+    return "free" if entry.owner == "free" else f"bar{order % STYLES}"
+
+
+def _legend(entry: LedgerEntry, order: int, ledger: Ledger, theme: Theme) -> list[Line]:
+    fill = fill_of(entry.owner, order, unicode=theme.unicode)
+    whole = ledger.capacity_bytes
+    share = percent(min(entry.bytes / whole, 1.0)) if whole and entry.bytes >= 0 else ""
+    first = f"{INDENT}{fill} "
+    figures = f"{format_size(entry.bytes):>10} {share:>6}  "
+    spans = [
+        Span(figures, "strong"),
+        Span(safe(entry.owner, theme)),
+        Span(f" ({safe(entry_source(entry), theme)})", "dim"),
+    ]
+    hanging = " " * (len(first) + len(figures))
+    wrapped = flow(spans[1:], width=theme.width, first=hanging)
+    head = (Span(INDENT), Span(fill, _style(entry, order)), Span(" "), spans[0], *wrapped[0][1:])
+    return [head, *wrapped[1:]]
+
+
+def _sums(ledger: Ledger, theme: Theme) -> list[Line]:
+    """Return what is missing at least, and where the figures contradict each other."""
+    texts = []
+    if ledger.overshoot_bytes is not None and ledger.overshoot_bytes > 0:
+        texts.append(
+            f"The request overshoots what was left by at least "
+            f"{format_size(ledger.overshoot_bytes)}."
+        )
+    texts += ledger.notes
+    return [one for text in texts for one in paragraph(text, theme, first=INDENT)]
+
+
+def _request(diagnosis: Diagnosis, theme: Theme, view: View) -> list[Line]:
+    """Return what the failed request is equal to, by the job's own dimensions."""
+    found = diagnosis.fingerprint
+    if found is None or not found.matches:
+        return []
+    most = len(found.matches) if view.explain else 2
+    lines: list[Line] = []
+    for match in found.matches[:most]:
+        text = (
+            f"The request equals {match.expression} = {format_size(match.bytes)}: "
+            f"{match.meaning} ({dimension_words(match.values)})."
+        )
+        lines += paragraph(text, theme, first=INDENT)
+    return lines + _chance(found, theme, most)
+
+
+def _chance(found: Fingerprint, theme: Theme, most: int) -> list[Line]:
+    more = len(found.matches) - most
+    others = f"{more} more match; " if more > 0 else ""
+    text = (
+        f"{others}{found.tried} products tried, "
+        f"{found.expected_by_chance:.1f} match by chance alone."
+    )
+    return flow([Span(text, "dim")], width=theme.width, first=INDENT)
+
+
+def ranks(diagnosis: Diagnosis, theme: Theme, _view: View) -> list[Line]:
+    """Return one line per group of ranks, the first to fail first."""
+    if len(diagnosis.ranks) < 2:
+        return []
+    lines = [heading("Ranks, first failure first")]
+    for summary in sorted(diagnosis.ranks, key=lambda one: (not one.failed, one.order)):
+        names = ", ".join(str(rank) for rank in summary.ranks)
+        state = "failed" if summary.failed else "went on"
+        lines += paragraph(f"rank {names}: {state}: {summary.headline}", theme, first=INDENT)
+    return lines

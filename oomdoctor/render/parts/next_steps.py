@@ -1,0 +1,57 @@
+"""What to measure next: the command, its price, and what each answer would mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.render.layout import Line, Span, flow, line
+from oomdoctor.render.parts.pieces import DEEP, INDENT, heading, paragraph, safe
+from oomdoctor.render.words import joined
+
+if TYPE_CHECKING:
+    from oomdoctor.model.plan import Diagnosis, Measurement
+    from oomdoctor.render.theme import Theme
+    from oomdoctor.render.view import View
+
+DEFAULT_SHOWN = 3
+MINUTE = 60
+
+
+def next_steps(diagnosis: Diagnosis, theme: Theme, view: View) -> list[Line]:
+    """Return the next measurements, the most telling per second first."""
+    steps = diagnosis.next_measurements
+    if not steps:
+        return [*paragraph(NOTHING, theme, first="")] if view.next_only else []
+    most = len(steps) if view.explain or view.next_only else DEFAULT_SHOWN
+    lines = [heading("What to measure next")]
+    for number, step in enumerate(steps[:most], start=1):
+        lines += _step(step, number, theme, view)
+    return lines
+
+
+NOTHING = "No measurement would change the answer."
+
+
+def _step(step: Measurement, number: int, theme: Theme, view: View) -> list[Line]:
+    spans = [Span(step.fact, "strong"), Span(f" ({_price(step, view)})", "dim")]
+    if step.decides_between:
+        spans.append(Span(f" tells {joined(step.decides_between, 'from')}"))
+    lines = flow(spans, width=theme.width, first=f"{INDENT}{number}. ")
+    commands = step.command.split("\n")
+    lines += [line(DEEP, Span(safe(text, theme), "command")) for text in commands if _typed(text)]
+    prose = [text for text in commands if not _typed(text)]
+    lines += [one for text in prose for one in paragraph(text, theme, style="command")]
+    for meaning in step.meanings:
+        lines += paragraph(meaning, theme, first=f"{DEEP}{theme.glyph('dot')} ")
+    return lines
+
+
+def _typed(command: str) -> bool:
+    """Say whether this is a command to type (kept on one line) and not an instruction to read."""
+    first = command.split(" ", 1)[0]
+    return not (first[:1].isupper() and first.isalpha())
+
+
+def _price(step: Measurement, view: View) -> str:
+    took = f"{step.seconds:.0f} s" if step.seconds < MINUTE else f"{step.seconds / MINUTE:.0f} min"
+    return f"{took}, {step.gain_bits:.2f} bits" if view.explain else f"about {took}"

@@ -1,0 +1,152 @@
+"""Phrases that the text page and the Markdown page share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.units import format_count, format_size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from oomdoctor.model.core import Fact, Finding, Quote
+    from oomdoctor.model.plan import LedgerEntry, Patch, Prescription, Saving
+
+DIGITS = 4
+NANO = 1e-9
+
+ANSWERS = {
+    "cause": ("bad", "cause found"),
+    "need_evidence": ("open", "more evidence needed"),
+    "not_gpu_oom": ("aside", "not a GPU out-of-memory"),
+    "nothing_found": ("none", "nothing recognised"),
+}
+SAFETY = {
+    "safe": "changes nothing else",
+    "changes-speed": "changes speed",
+    "changes-math": "changes the mathematics",
+    "needs-code": "needs a code change",
+}
+
+
+def shares(causes: Sequence[Finding]) -> tuple[tuple[float, ...], float]:
+    """Round the probabilities so that they and the remainder add up to exactly one.
+
+    The remainder is the probability of something else (and of causes that are not shown).
+    """
+    rounded = [round(min(max(one.probability, 0.0), 1.0), DIGITS) for one in causes]
+    excess = round(sum(rounded) - 1.0, DIGITS)
+    if excess > 0 and rounded:
+        largest = rounded.index(max(rounded))
+        rounded[largest] = round(max(rounded[largest] - excess, 0.0), DIGITS)
+    return tuple(rounded), round(max(1.0 - sum(rounded), 0.0), DIGITS)
+
+
+def percent(probability: float) -> str:
+    """Print a probability as people read it: `83 %`, `< 1 %`, `> 99 %`."""
+    if 0 < probability < 0.01 - NANO:
+        return "< 1 %"
+    if 0.99 + NANO < probability < 1:
+        return "> 99 %"
+    return f"{100 * probability:.0f} %"
+
+
+def says(finding: Finding) -> str:
+    """Return the verdict sentence of a finding."""
+    return sentence(finding.says or finding.title)
+
+
+def sentence(text: str) -> str:
+    """Return `text` with a full stop, unless it ends in one already."""
+    return text if text.endswith((".", "!", "?", ":")) else f"{text}."
+
+
+def entry_source(entry: LedgerEntry) -> str:
+    """Say who states the figure of a balance-sheet entry."""
+    return f"{entry.origin.value}: {entry.source}" if entry.source else entry.origin.value
+
+
+def saving_words(saving: Saving) -> str:
+    """Print a saving as its likely value and, where they differ, its interval."""
+    likely = format_size(saving.likely_bytes)
+    if saving.low_bytes == saving.high_bytes:
+        return f"saves {likely}"
+    low, high = format_size(saving.low_bytes), format_size(saving.high_bytes)
+    return f"saves about {likely} ({low} to {high})"
+
+
+def price_words(one: Prescription) -> str:
+    """Print what a fix costs in time and quality, and whether it is known to suffice."""
+    speed = (
+        "no slower"
+        if abs(one.time_factor - 1.0) < NANO
+        else f"step time x {one.time_factor:.2f}".rstrip("0").rstrip(".")
+    )
+    quality = "same result" if one.quality == "none" else f"result: {one.quality}"
+    fits = {
+        True: "fits afterwards",
+        False: "not enough on its own",
+        None: "not proven to suffice",
+    }[one.sufficient]
+    return f"{speed}, {quality}, {fits}"
+
+
+def settings_lines(patch: Patch) -> list[str]:
+    """Spell the settings of a patch without a file the way its dialect is typed."""
+    if patch.dialect == "env":
+        return [f"export {key}={value}" for key, value in patch.settings.items()]
+    if patch.dialect in ("cli", "vllm", "sglang"):
+        return [_flag(key, value) for key, value in patch.settings.items()]
+    return [f"{key}: {_scalar(value)}" for key, value in patch.settings.items()]
+
+
+def _flag(key: str, value: object) -> str:
+    name = key if key.startswith("-") else "--" + key.replace("_", "-")
+    return name if value is True else f"{name} {_scalar(value)}"
+
+
+def _scalar(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value).lower() if value is not None else "null"
+    return str(value)
+
+
+def fact_words(fact: Fact, *, is_size: bool) -> str:
+    """Print a fact's value for people."""
+    value = fact.value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if is_size and isinstance(value, (int, float)):
+        return format_size(value)
+    if isinstance(value, int):
+        return format_count(value)
+    text = str(value)
+    head, newline, _ = text.partition("\n")
+    return f"{head} ... ({text.count(newline) + 1} lines)" if newline else text
+
+
+def place(quote: Quote) -> str:
+    """Name where a quote stands: `crash.log:42`."""
+    return f"{quote.artifact}:{quote.line}"
+
+
+def distinct(quotes: Sequence[Quote]) -> list[Quote]:
+    """Return the quotes without those of a line that a longer one already shows, in order."""
+    best: dict[tuple[str, int], Quote] = {}
+    for quote in quotes:
+        held = best.get((quote.artifact, quote.line))
+        if held is None or len(quote.text) > len(held.text):
+            best[(quote.artifact, quote.line)] = quote
+    return list(best.values())
+
+
+def joined(names: Sequence[str], word: str) -> str:
+    """Join names as `a`, `a and b`, `a, b and c`."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} {word} {names[-1]}"
+
+
+def dimension_words(values: Mapping[str, int]) -> str:
+    """Print the dimensions of a fingerprint: `batch 1, seq 2,048`."""
+    return ", ".join(f"{name} {format_count(value)}" for name, value in values.items())
