@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import stat
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from oomdoctor.errors import InputError, Location
+from oomdoctor.evidence.blocks import WHOLE_BYTES, Block, Kept, keep
+from oomdoctor.evidence.encoding import SAMPLE_BYTES, Encoding, decode, encoding_of, transcode
+from oomdoctor.evidence.sniff import kind_of
+from oomdoctor.model.core import Artifact
+from oomdoctor.units import format_count, format_size
+
 if TYPE_CHECKING:
-    from oomdoctor.model.core import Artifact
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
+CHUNK_BYTES = 1024 * 1024
+UNPACKED_LIMIT_BYTES = 4 * 1024**3
+STDIN_ID = "<stdin>"
+_COMPRESSED = ((b"\x1f\x8b", "gzip"), (b"BZh", "bz2"), (b"\xfd7zXZ\x00", "xz"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,3 +36,184 @@ class Source:
     def text(self) -> str:
         """Return all lines joined by line feeds."""
         return "\n".join(line for _, line in self.lines)
+
+
+def read_source(
+    path: str, *, stdin: BinaryIO | None = None, whole_bytes: int = WHOLE_BYTES
+) -> Source:
+    """Read `path` (`-` is `stdin`) as text; InputError where it is missing, a directory or binary.
+
+    Inputs of more than `whole_bytes` keep head, tail and what surrounds the literals of failures.
+    """
+    if path == "-":
+        if stdin is None:
+            import sys
+
+            stdin = sys.stdin.buffer
+        return _read_stream(stdin, name=STDIN_ID, path=None, whole_bytes=whole_bytes)
+    _check(path)
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - a name such as /dev/fd/63 is no Path matter
+            return _read_stream(file, name=path, path=path, whole_bytes=whole_bytes)
+    except OSError as error:
+        reason = error.strerror or "it is damaged"
+        raise InputError(
+            f"cannot read it: {reason}",
+            location=Location(path=path),
+            hint="check the permissions, or give the text on standard input: oomdoctor diagnose -",
+        ) from error
+
+
+def source_of_text(text: str, *, name: str = "<text>") -> Source:
+    """Make a source of a text that is at hand already."""
+    lines = tuple(enumerate(text.removeprefix("\ufeff").split("\n"), start=1))
+    return _named(Source(artifact=_artifact(name, None, len(text)), lines=_without_last(lines)))
+
+
+def _check(path: str) -> None:
+    """Refuse what cannot be a log before opening it (opening a device may hang)."""
+    place = Location(path=path)
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - same
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(
+            f"there is no such file ({reason})",
+            location=place,
+            hint="check the path; `-` reads standard input",
+        ) from error
+    if stat.S_ISDIR(mode):
+        raise InputError(
+            "this is a directory, a file is expected",
+            location=place,
+            hint=f"name the log in it: {os.path.join(path, '<file>.log')}",  # noqa: PTH118 - same
+        )
+    if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not path.startswith(_CHARACTER_DEVICES)):
+        raise InputError("this is a device, a file is expected", location=place)
+
+
+_CHARACTER_DEVICES = ("/dev/null", "/dev/stdin", "/dev/fd/", "/dev/tty", "/proc/self/fd/")
+
+
+def _read_stream(file: BinaryIO, *, name: str, path: str | None, whole_bytes: int) -> Source:
+    chunks, unpacked = _unpack(_chunks(file), name=name)
+    notes = [] if unpacked is None else [f"{name}: {unpacked} was decompressed"]
+    sample, chunks = _peek(chunks)
+    encoding = encoding_of(sample, name=name)
+    if encoding.note is not None:
+        notes.append(f"{name}: {encoding.note}")
+    kept = keep(_as_utf8(chunks, encoding), whole_bytes=whole_bytes)
+    lines, decoding = _lines(kept)
+    notes.extend(f"{name}: {note}" for note in decoding)
+    notes.extend(_notes_of(kept, name=name))
+    artifact = _artifact(name, path, kept.total_bytes)
+    return _named(Source(artifact=artifact, lines=lines, notes=tuple(notes)))
+
+
+def _artifact(name: str, path: str | None, size: int) -> Artifact:
+    return Artifact(id=name, kind="log", path=path, size_bytes=size)
+
+
+def _named(source: Source) -> Source:
+    """Return the source with the kind that its content has."""
+    return replace(source, artifact=replace(source.artifact, kind=kind_of(source)))
+
+
+def _chunks(file: BinaryIO) -> Iterator[bytes]:
+    while chunk := file.read(CHUNK_BYTES):
+        yield chunk
+
+
+def _peek(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """Return the first bytes of a stream, and the stream with them still in it."""
+    first: list[bytes] = []
+    while sum(map(len, first)) < SAMPLE_BYTES:
+        chunk = next(chunks, b"")
+        if not chunk:
+            break
+        first.append(chunk)
+    head = b"".join(first)
+
+    def again() -> Iterator[bytes]:
+        if head:
+            yield head
+        yield from chunks
+
+    return head[:SAMPLE_BYTES], again()
+
+
+def _unpack(chunks: Iterator[bytes], *, name: str) -> tuple[Iterator[bytes], str | None]:
+    """Decompress gzip, bzip2 and xz streams on the fly."""
+    sample, chunks = _peek(chunks)
+    for magic, format_name in _COMPRESSED:
+        if sample.startswith(magic):
+            return _decompressed(chunks, format_name, name=name), format_name
+    return chunks, None
+
+
+def _decompressed(chunks: Iterator[bytes], format_name: str, *, name: str) -> Iterator[bytes]:
+    from oomdoctor.evidence.compressed import Damaged, decompress
+
+    try:
+        yield from decompress(chunks, format_name, limit_bytes=UNPACKED_LIMIT_BYTES)
+    except Damaged as error:
+        raise InputError(
+            f"the {format_name} data is damaged: {error}",
+            location=Location(path=name),
+            hint="decompress what is left of it and give the text",
+        ) from error
+
+
+def _as_utf8(chunks: Iterator[bytes], encoding: Encoding) -> Iterator[bytes]:
+    head, chunks = _peek(chunks)
+    del head
+    trimmed = _skip(chunks, encoding.skip)
+    return trimmed if encoding.codec == "utf-8" else transcode(trimmed, encoding.codec)
+
+
+def _skip(chunks: Iterator[bytes], count: int) -> Iterator[bytes]:
+    for chunk in chunks:
+        yield chunk[count:]
+        count = 0
+
+
+def _lines(kept: Kept) -> tuple[tuple[tuple[int, str], ...], tuple[str, ...]]:
+    """Decode the blocks to numbered lines; also return what had to be replaced."""
+    numbered: list[tuple[int, str]] = []
+    notes: dict[str, None] = {}
+    for block in kept.blocks:
+        text, note = decode(block.data)
+        if note is not None:
+            notes[note] = None
+        if "\x00" in text:
+            text = text.replace("\x00", "")
+            notes["NUL bytes were dropped"] = None
+        numbered.extend(enumerate(_split(text, block), start=block.first_line))
+    return _without_last(tuple(numbered)), tuple(notes)
+
+
+def _split(text: str, block: Block) -> list[str]:
+    lines = text.split("\n")
+    return lines[: block.lines] if text.endswith("\n") else lines
+
+
+def _without_last(lines: tuple[tuple[int, str], ...]) -> tuple[tuple[int, str], ...]:
+    """Drop the empty line that a final line feed leaves behind."""
+    return lines[:-1] if lines and not lines[-1][1] else lines
+
+
+def _notes_of(kept: Kept, *, name: str) -> Iterator[str]:
+    if kept.total_bytes == 0:
+        yield f"{name}: the input is empty"
+    held = sum(len(block.data) for block in kept.blocks)
+    if kept.cut_lines:
+        listed = ", ".join(str(line) for line in kept.cut_lines[:5])
+        more = "" if len(kept.cut_lines) <= 5 else f" and {len(kept.cut_lines) - 5} more"
+        yield f"{name}: over-long lines were cut: line {listed}{more}"
+    lines = sum(block.lines for block in kept.blocks)
+    if kept.total_lines - 1 > lines + 1:
+        yield (
+            f"{name}: {format_size(kept.total_bytes)} are too much to hold: read"
+            f" {format_size(held)} (head, tail and around signs of failure),"
+            f" skipped {format_count(kept.total_lines - 1 - lines)} lines"
+        )

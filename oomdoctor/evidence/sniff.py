@@ -1,0 +1,140 @@
+"""What kind of text an input is, told by its content: log, config, table, script, ...
+
+One input may hold several kinds (a pasted issue: traceback, `nvidia-smi`, a command line);
+`kinds_of` lists all of them, `kind_of` names the one that the input as a whole is.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from oomdoctor.evidence.source import Source
+
+_HEAD_LINES = 4000
+_LOG_WORDS = (
+    "traceback (most recent call last)",
+    "out of memory",
+    "outofmemoryerror",
+    "runtimeerror:",
+    "out_of_memory",
+    "alloc_failed",
+    "oom_kill",
+    "oom-kill",
+    "killed by signal",
+    "exits with return code",
+)
+_TABLE_WORDS = (
+    "nvidia-smi ",
+    "mib /",
+    "rocm system management interface",
+    "<nvidia_smi_log",
+    "gpu memory |",
+    "used_gpu_memory",
+    "memory.used",
+    "npu-smi",
+    "amd-smi",
+)
+_MODEL_KEYS = ('"hidden_size"', '"model_type"', '"num_hidden_layers"', '"n_embd"', '"d_model"')
+
+
+def kind_of(source: Source) -> str:
+    """Name what the input is as a whole; `log` where nothing else is certain."""
+    kinds = kinds_of(source)
+    return kinds[0] if kinds else "log"
+
+
+def kinds_of(source: Source) -> tuple[str, ...]:
+    """List the kinds of text that the input holds, the one that describes it best first."""
+    lines = [line for _, line in source.lines[:_HEAD_LINES]]
+    text = "\n".join(lines)
+    lowered = text.lower()
+    name = source.artifact.id.lower()
+    found = [
+        kind
+        for kind, holds in (
+            ("memory-summary", "memory summary, device id" in lowered),
+            ("process-table", any(word in lowered for word in _TABLE_WORDS)),
+            ("packages", _is_package_list(lines)),
+        )
+        if holds
+    ]
+    whole = None if any(word in lowered for word in _LOG_WORDS) else _document(text, name)
+    if whole is not None:
+        return (whole, *found)
+    if any(word in lowered for word in _LOG_WORDS):
+        return ("log", *found)
+    return tuple(found)
+
+
+def _document(text: str, name: str) -> str | None:
+    """Recognise a text that is one document of a format: JSON, YAML, TOML, Python, shell."""
+    stripped = text.lstrip()
+    if stripped.startswith(("{", "[")) and stripped.rstrip().endswith(("}", "]")):
+        return _json_kind(stripped, name)
+    tests = (
+        ("script", stripped.startswith("#!") and "python" in stripped.partition("\n")[0]),
+        ("shell", stripped.startswith("#!")),
+        ("config", name.endswith((".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf"))),
+        ("script", name.endswith((".py", ".ipynb"))),
+        ("shell", name.endswith((".sh", ".bash", ".slurm", ".sbatch"))),
+        ("script", _share(stripped, _python_line()) >= 0.25),
+        ("shell", _shell_line().search(stripped) is not None),
+        ("config", _share(stripped, _setting_line()) >= 0.8),
+    )
+    return next((kind for kind, holds in tests if holds and stripped), None)
+
+
+def _json_kind(text: str, name: str) -> str | None:
+    if '"device_traces"' in text[:4096]:
+        return "snapshot"
+    if sum(key in text for key in _MODEL_KEYS) >= 2:
+        return "model-config"
+    if name.endswith(".ipynb") or '"nbformat"' in text:
+        return "script"
+    is_object = re.match(r'[{\[]\s*(?:"|\}|\]|\{|\d)', text)
+    return "config" if is_object and not text.startswith("[20") else None
+
+
+def _is_package_list(lines: list[str]) -> bool:
+    hits = sum(1 for line in lines if _package_line().match(line))
+    return hits >= 3 and hits >= 0.3 * sum(1 for line in lines if line.strip())
+
+
+def _share(text: str, pattern: re.Pattern[str]) -> float:
+    """Return the share of the lines that say something which `pattern` matches."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    hits = sum(1 for line in lines if pattern.match(line))
+    return hits / len(lines) if lines and hits >= 2 else 0.0
+
+
+@cache
+def _package_line() -> re.Pattern[str]:
+    return re.compile(
+        r"\s*(?:\[(?:pip3|conda)\]\s+)?[A-Za-z][\w.\-]*(?:==|\s@\s|\s{1,60})v?\d+\.\d+\S*"
+        r"(?:\s+\S+){0,3}\s*$"
+    )
+
+
+@cache
+def _python_line() -> re.Pattern[str]:
+    return re.compile(
+        r"\s*(?:import [\w.]+|from [\w.]+ import |def \w+\(|class \w+[(:]|@\w+|return\b"
+        r"|(?:if|for|while|with|elif) .*:\s*$|[\w.\[\]]+ = [\w.]+\()"
+    )
+
+
+@cache
+def _shell_line() -> re.Pattern[str]:
+    return re.compile(
+        r"^\s*(?:#SBATCH |export \w+=|(?:\w+=\S+ +)*(?:torchrun|deepspeed|accelerate launch"
+        r"|python3?|srun|vllm serve|llamafactory-cli|axolotl|tune run) +\S)",
+        re.MULTILINE,
+    )
+
+
+@cache
+def _setting_line() -> re.Pattern[str]:
+    return re.compile(r"\s*(?:- .*|[\w.\-/]+\s*[:=](?:\s.*)?|[\w.\-]+\s*=\s*\S.*|#.*|\[[\w.]+\])$")
