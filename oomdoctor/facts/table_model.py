@@ -23,6 +23,8 @@ ROWS = (
     count("model.vocab", "Vocabulary (rows of the head).", obtain=CONFIG),
     boolean("model.tied", "Embedding and head share weights."),
     count("model.max_positions", "Longest context of the model."),
+    count("model.experts", "Experts per mixture-of-experts layer."),
+    count("model.moe_intermediate", "Feed-forward width of one expert."),
     enum("model.dtype", "Dtype of the checkpoint.", ("fp32", "fp16", "bf16", "fp8", "int8")),
     size("states.weights", "Weights on the device by dtype and quantisation (formula)."),
     size("states.gradients", "Gradients of trainable parameters (formula)."),
