@@ -1,0 +1,26 @@
+"""All derived facts in the order in which they feed each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.facts import derive_balance, derive_job, derive_model, derive_run, derive_shares
+from oomdoctor.facts.derivation import apply
+
+if TYPE_CHECKING:
+    from oomdoctor.facts.book import FactBook
+
+STEPS = (
+    *derive_model.CARD_STEPS,
+    *derive_balance.STEPS,
+    *derive_shares.STEPS,
+    *derive_model.STEPS,
+    *derive_run.STEPS,
+    *derive_job.STEPS,
+    *derive_model.TRAINED_STEPS,
+)
+
+
+def derive(book: FactBook) -> FactBook:
+    """Return the book with everything that follows from it; what was stated stays as it is."""
+    return apply(book, STEPS)

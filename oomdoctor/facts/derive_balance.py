@@ -1,0 +1,249 @@
+"""Derived facts of the balance sheet: who holds the card, from the figures of one message.
+
+PyTorch prints allocated = live + private pools, and reserved-but-unallocated as what then remains,
+so reserved = allocated + unallocated whatever the pools hold (CUDACachingAllocator.cpp, 2.2-2.13).
+"""
+
+from __future__ import annotations
+
+from oomdoctor.facts.derivation import Inputs, Outcome, derives
+from oomdoctor.facts.segments import segment_bytes
+
+MIB = 1 << 20
+GIB = 1 << 30
+CONTEXT_LOW = 0.15 * GIB
+CONTEXT_HIGH = 2.5 * GIB
+CONTEXT_USUAL_HIGH = 1.5 * GIB
+CAPACITY_ALLOWANCE = 0.04
+FIT_MARGIN = 32 * MIB
+FIT_SHARE = 0.25
+
+
+@derives("torch.reserved", reads=("torch.allocated", "torch.reserved_unallocated"))
+def reserved(facts: Inputs) -> Outcome:
+    """Allocated + reserved but unallocated."""
+    keys = ("torch.allocated", "torch.reserved_unallocated")
+    total = sum(map(facts.int, keys))
+    return Outcome(total, "allocated + reserved but unallocated", facts.slack(*keys))
+
+
+@derives("torch.reserved_unallocated", reads=("torch.reserved", "torch.allocated"))
+def reserved_unallocated(facts: Inputs) -> Outcome:
+    """Reserved - allocated."""
+    cache = max(0, facts.int("torch.reserved") - facts.int("torch.allocated"))
+    slack = facts.slack("torch.reserved", "torch.allocated")
+    return Outcome(cache, "reserved - allocated", slack)
+
+
+@derives("torch.allocated", reads=("torch.reserved", "torch.reserved_unallocated"))
+def allocated(facts: Inputs) -> Outcome | None:
+    """Reserved - reserved but unallocated."""
+    keys = ("torch.reserved", "torch.reserved_unallocated")
+    live = facts.int(keys[0]) - facts.int(keys[1])
+    if live < 0:
+        return None
+    return Outcome(live, "reserved - reserved but unallocated", facts.slack(*keys))
+
+
+@derives("torch.awaiting_free", reads=("torch.active", "torch.allocated"))
+def awaiting_free(facts: Inputs) -> Outcome:
+    """Active - allocated: blocks that wait for another stream."""
+    waiting = max(0, facts.int("torch.active") - facts.int("torch.allocated"))
+    return Outcome(waiting, "active - allocated", facts.slack("torch.active", "torch.allocated"))
+
+
+@derives("oom.figures_given", reads=("oom.seen", "oom.requested"))
+def figures_given(facts: Inputs) -> Outcome | None:
+    """Whether the message states at least the requested size."""
+    if facts.maybe_int("oom.requested") is not None:
+        return Outcome(value=True, source="the requested size is stated")
+    if facts.maybe_flag("oom.seen"):
+        return Outcome(value=False, source="no requested size is stated")
+    return None
+
+
+@derives(
+    "oom.shortfall",
+    reads=(
+        "oom.requested",
+        "oom.free",
+        "oom.allowed",
+        "oom.other_allocations",
+        "oom.absurd_size",
+        "torch.reserved",
+        "torch.allocated",
+    ),
+)
+def shortfall(facts: Inputs) -> Outcome | None:
+    """Requested - what was left: of the card, or of the cap on this process."""
+    if facts.maybe_flag("oom.absurd_size"):
+        return None
+    asked = facts.int("oom.requested")
+    left = list(_room(facts))
+    if not left:
+        return None
+    room, slack, words = min(left)
+    return Outcome(
+        max(0, asked - room), f"requested - {words}", slack + facts.slack("oom.requested")
+    )
+
+
+def _room(facts: Inputs) -> list[tuple[int, float, str]]:
+    """Return (bytes, slack, words) of what the card and the cap still had to give."""
+    left: list[tuple[int, float, str]] = []
+    free, allowed = facts.maybe_int("oom.free"), facts.maybe_int("oom.allowed")
+    if free is not None:
+        left.append((free, facts.slack("oom.free"), "free"))
+    if allowed is None:
+        return left
+    other = facts.maybe_int("oom.other_allocations")
+    own = "torch.reserved" if other is None else "torch.allocated"
+    held = facts.maybe_int(own)
+    if held is not None:
+        keys = ("oom.allowed", own) + (() if other is None else ("oom.other_allocations",))
+        words = "(allowed - reserved)" if other is None else "(allowed - allocated - other)"
+        left.append((allowed - held - (other or 0), facts.slack(*keys), words))
+    return left
+
+
+@derives("oom.request_fits_free", reads=("oom.requested", "oom.free", "oom.absurd_size"))
+def request_fits_free(facts: Inputs) -> Outcome | None:
+    """Whether the free memory clearly covers the segment of the request, or clearly does not."""
+    if facts.maybe_flag("oom.absurd_size"):
+        return None
+    asked, free = facts.int("oom.requested"), facts.int("oom.free")
+    slack = facts.slack("oom.requested", "oom.free")
+    spare = free - max(asked, segment_bytes(asked))
+    if spare - slack > max(FIT_MARGIN, FIT_SHARE * asked):
+        return Outcome(value=True, source="free - requested exceeds segment and rounding")
+    if free + slack < asked:
+        return Outcome(value=False, source="free < requested")
+    return None
+
+
+@derives(
+    "balance.listed_is_self",
+    reads=(
+        "oom.this_process",
+        "oom.largest_process",
+        "oom.listed_processes",
+        "oom.capacity",
+        "oom.free",
+        "torch.reserved",
+    ),
+)
+def listed_is_self(facts: Inputs) -> Outcome | None:
+    """Whether the largest listed process is this one: inside a PID namespace it bears a number."""
+    if facts.maybe_int("oom.this_process") is not None:
+        return None
+    largest, held = facts.int("oom.largest_process"), facts.int("torch.reserved")
+    slack = facts.slack("oom.largest_process", "torch.reserved")
+    if largest + slack < held:
+        alone = (facts.maybe_int("oom.listed_processes") or 1) == 1
+        return Outcome(value=False, source="smaller than what is reserved") if alone else None
+    outside_pool = largest - held
+    if outside_pool + slack >= CONTEXT_LOW and outside_pool - slack <= CONTEXT_HIGH:
+        return Outcome(value=True, source="reserved + 0.15 to 2.5 GiB for the context")
+    capacity, free = facts.maybe_int("oom.capacity"), facts.maybe_int("oom.free")
+    if capacity is None or free is None:
+        return None
+    if largest + held > capacity - free + slack + facts.slack("oom.capacity", "oom.free"):
+        return Outcome(value=True, source="both together would exceed what is in use")
+    return None
+
+
+@derives("balance.outside", reads=("oom.capacity", "oom.free", "torch.reserved"))
+def outside(facts: Inputs) -> Outcome:
+    """Capacity - free - reserved: contexts, libraries and other processes together."""
+    keys = ("oom.capacity", "oom.free", "torch.reserved")
+    rest = facts.int(keys[0]) - facts.int(keys[1]) - facts.int(keys[2])
+    return Outcome(max(0, rest), "capacity - free - reserved", facts.slack(*keys))
+
+
+@derives(
+    "balance.context",
+    reads=("oom.this_process", "oom.largest_process", "balance.listed_is_self", "torch.reserved"),
+)
+def context(facts: Inputs) -> Outcome | None:
+    """This process - reserved: its contexts and libraries."""
+    key = _self_key(facts)
+    if key is None:
+        return None
+    rest = max(0, facts.int(key) - facts.int("torch.reserved"))
+    return Outcome(rest, "this process - reserved", facts.slack(key, "torch.reserved"))
+
+
+def _self_key(facts: Inputs) -> str | None:
+    """Return the key that holds the bytes of this process on the device."""
+    if facts.maybe_int("oom.this_process") is not None:
+        return "oom.this_process"
+    if facts.maybe_flag("balance.listed_is_self"):
+        return "oom.largest_process"
+    return None
+
+
+@derives(
+    "gpu.foreign",
+    reads=(
+        "oom.capacity",
+        "oom.free",
+        "oom.this_process",
+        "oom.largest_process",
+        "oom.listed_processes_bytes",
+        "balance.listed_is_self",
+        "gpu.used",
+        "gpu.largest_row",
+        "torch.reserved",
+    ),
+)
+def foreign(facts: Inputs) -> Outcome | None:
+    """What other processes hold: capacity - free - this process, or the rows that are not ours."""
+    key = _self_key(facts)
+    if key is None:
+        return _foreign_by_table(facts)
+    keys = ("oom.capacity", "oom.free", key)
+    rest = facts.int(keys[0]) - facts.int(keys[1]) - facts.int(key)
+    listed = facts.maybe_int("oom.listed_processes_bytes") or 0
+    others = listed - (facts.int(key) if key == "oom.largest_process" else 0)
+    if others > max(0, rest):
+        slack = facts.slack("oom.listed_processes_bytes")
+        return Outcome(others, "sum of the other listed processes", slack)
+    return Outcome(max(0, rest), "capacity - free - this process", facts.slack(*keys))
+
+
+def _foreign_by_table(facts: Inputs) -> Outcome | None:
+    """Return used - largest row where that row is this process by its size."""
+    row, held = facts.int("gpu.largest_row"), facts.int("torch.reserved")
+    if not CONTEXT_LOW <= row - held <= CONTEXT_HIGH:
+        return None
+    rest = max(0, facts.int("gpu.used") - row)
+    return Outcome(
+        rest, "used - largest row (this process)", facts.slack("gpu.used", "gpu.largest_row")
+    )
+
+
+@derives("balance.foreign_low", reads=("balance.outside", "oom.capacity", "gpu.foreign"))
+def foreign_low(facts: Inputs) -> Outcome:
+    """Outside - the most that one context usually takes; never above the known share."""
+    capacity = facts.int("oom.capacity")
+    allowance = int(max(CONTEXT_USUAL_HIGH, CAPACITY_ALLOWANCE * capacity))
+    low = max(0, facts.int("balance.outside") - allowance)
+    known = facts.maybe_int("gpu.foreign")
+    words = "outside - max(1.5 GiB, 4 % of the capacity)"
+    return Outcome(low if known is None else min(low, known), words, facts.slack("balance.outside"))
+
+
+STEPS = (
+    reserved,
+    reserved_unallocated,
+    allocated,
+    awaiting_free,
+    figures_given,
+    shortfall,
+    request_fits_free,
+    listed_is_self,
+    outside,
+    context,
+    foreign,
+    foreign_low,
+)

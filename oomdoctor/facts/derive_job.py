@@ -1,0 +1,117 @@
+"""Derived facts of the job: tokens of a step, what is trained, what ranks share."""
+
+from __future__ import annotations
+
+from oomdoctor.facts.derivation import Inputs, Outcome, derives
+from oomdoctor.facts.derive_run import TRAINING_TASKS
+
+PAIR_TASKS = frozenset(("dpo", "reward"))
+SHARD_PARAMS = frozenset(("fsdp1", "fsdp2", "zero3"))
+SHARD_OPTIMIZER = SHARD_PARAMS | {"zero1", "zero2"}
+SPLIT_MODEL = frozenset(("tensor", "pipeline"))
+FULL_SHARE = 0.99
+
+
+@derives("train.tokens", reads=("train.micro_batch", "train.seq_len", "job.task"))
+def tokens(facts: Inputs) -> Outcome:
+    """Rows x tokens per row; a preference pair is two rows of one forward pass."""
+    count = facts.int("train.micro_batch") * facts.int("train.seq_len")
+    if facts.maybe_text("job.task") in PAIR_TASKS:
+        return Outcome(2 * count, "2 (chosen and rejected) x rows x tokens per row")
+    return Outcome(count, "rows x tokens per row")
+
+
+@derives("dist.world_size", reads=("gpu.count", "job.launcher"))
+def world_size(facts: Inputs) -> Outcome | None:
+    """One rank per visible card under a launcher; a single visible card is a single rank."""
+    cards = facts.int("gpu.count")
+    launched = (facts.maybe_text("job.launcher") or "python") != "python"
+    if cards == 1 or (cards > 1 and launched):
+        return Outcome(cards, "one rank per visible card", guess=cards > 1)
+    return None
+
+
+@derives("dist.kind", reads=("dist.world_size",))
+def kind(facts: Inputs) -> Outcome | None:
+    """A single rank shares nothing."""
+    return Outcome("none", "a single rank") if facts.int("dist.world_size") == 1 else None
+
+
+def _shards(facts: Inputs, kinds: frozenset[str]) -> Outcome | None:
+    """Say whether the distribution shards; over one rank nothing is sharded."""
+    how = facts.text("dist.kind")
+    if how in SPLIT_MODEL:
+        return Outcome(value=True, source=f"{how} parallelism splits the model")
+    if how not in kinds:
+        return Outcome(value=False, source=f"{how} does not shard them")
+    ranks = facts.maybe_int("dist.world_size")
+    if ranks is None:
+        return None
+    return Outcome(value=ranks > 1, source=f"{how} over {ranks} ranks")
+
+
+@derives("dist.shards_params", reads=("dist.kind", "dist.world_size"))
+def shards_params(facts: Inputs) -> Outcome | None:
+    """FSDP and ZeRO-3 over more than one rank."""
+    return _shards(facts, SHARD_PARAMS)
+
+
+@derives("dist.shards_optimizer", reads=("dist.kind", "dist.world_size"))
+def shards_optimizer(facts: Inputs) -> Outcome | None:
+    """FSDP and ZeRO-1, 2, 3 over more than one rank."""
+    return _shards(facts, SHARD_OPTIMIZER)
+
+
+@derives(
+    "train.global_batch",
+    reads=("train.micro_batch", "train.grad_accum", "dist.world_size", "dist.kind"),
+)
+def global_batch(facts: Inputs) -> Outcome | None:
+    """Rows per device x accumulation x ranks, where every rank is a data-parallel one."""
+    if facts.maybe_text("dist.kind") in SPLIT_MODEL:
+        return None
+    rows = facts.int("train.micro_batch") * facts.int("train.grad_accum")
+    return Outcome(rows * facts.int("dist.world_size"), "rows x accumulation x ranks")
+
+
+@derives(
+    "train.full_finetune",
+    reads=(
+        "lora.on",
+        "quant.kind",
+        "train.trainable_share",
+        "train.trainable_params",
+        "model.params",
+        "job.task",
+        "run.inference_only",
+    ),
+)
+def full_finetune(facts: Inputs) -> Outcome | None:
+    """No adapter, no quantised base, and a task that trains; or the trainable share itself."""
+    part = facts.maybe_number("train.trainable_share")
+    trained, params = facts.maybe_int("train.trainable_params"), facts.maybe_int("model.params")
+    if part is None and trained is not None and params:
+        part = trained / params
+    if part is not None:
+        return Outcome(value=part >= FULL_SHARE, source="trainable share of the parameters")
+    if facts.maybe_flag("lora.on"):
+        return Outcome(value=False, source="an adapter is trained")
+    if facts.maybe_flag("run.inference_only"):
+        return Outcome(value=False, source="nothing is trained")
+    if (facts.maybe_text("quant.kind") or "none") != "none":
+        return Outcome(value=False, source="a quantised base cannot be trained in full")
+    adapter = facts.maybe_flag("lora.on")
+    if adapter is False and facts.maybe_text("job.task") in TRAINING_TASKS:
+        return Outcome(value=True, source="a training task without adapter")
+    return None
+
+
+STEPS = (
+    tokens,
+    world_size,
+    kind,
+    shards_params,
+    shards_optimizer,
+    global_batch,
+    full_finetune,
+)

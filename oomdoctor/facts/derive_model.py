@@ -1,0 +1,268 @@
+"""Derived facts of the model and the card: their shapes by name, and what LoRA trains."""
+
+from __future__ import annotations
+
+from oomdoctor.facts import gpus, models
+from oomdoctor.facts.derivation import Derivation, Inputs, MissingFactError, Outcome, derives
+
+SHAPE_SLACK = 0.10
+_COUNTS = (
+    "params",
+    "layers",
+    "hidden",
+    "heads",
+    "kv_heads",
+    "head_dim",
+    "intermediate",
+    "vocab",
+    "max_positions",
+    "experts",
+    "moe_intermediate",
+)
+_ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
+_MLP = ("gate_proj", "up_proj", "down_proj")
+_ALL = frozenset(("all", "all-linear", "all_linear"))
+_WHOLE = {"embed_tokens": 1, "lm_head": 1, "wte": 1}
+
+
+def _found(facts: Inputs) -> models.Found:
+    """Return the model that the name means; without one the derivation gives nothing."""
+    found = models.lookup(facts.text("model.name"))
+    if found is None:
+        raise MissingFactError("model.name")
+    return found
+
+
+def _source(found: models.Found) -> str:
+    near = f"same shape as {found.model.name}" if found.variant else found.model.name
+    return f"table of models: {near}"
+
+
+def _count(name: str) -> Derivation:
+    """Return the derivation of one dimension from the model's name."""
+    key = f"model.{name}"
+
+    @derives(key, reads=("model.name",))
+    def dimension(facts: Inputs) -> Outcome | None:
+        found = _found(facts)
+        value = found.model.shape.get(name)
+        return None if value is None else Outcome(value, _source(found))
+
+    return dimension
+
+
+@derives("model.tied", reads=("model.name",))
+def tied(facts: Inputs) -> Outcome | None:
+    """Whether embedding and head are one matrix, by the model's name."""
+    found = _found(facts)
+    return None if found.model.tied is None else Outcome(found.model.tied, _source(found))
+
+
+@derives("model.kind", reads=("model.name",))
+def kind(facts: Inputs) -> Outcome:
+    """The kind of model by its name."""
+    found = _found(facts)
+    return Outcome(found.model.kind, _source(found))
+
+
+@derives("model.head_dim", reads=("model.hidden", "model.heads"))
+def head_dim(facts: Inputs) -> Outcome | None:
+    """Hidden size / heads, where that is a whole number."""
+    size, rest = divmod(facts.int("model.hidden"), facts.int("model.heads"))
+    return None if rest else Outcome(size, "hidden size / heads")
+
+
+@derives(
+    "model.params",
+    reads=(
+        "model.layers",
+        "model.hidden",
+        "model.heads",
+        "model.kv_heads",
+        "model.head_dim",
+        "model.intermediate",
+        "model.vocab",
+        "model.tied",
+        "model.experts",
+    ),
+)
+def params_of_shape(facts: Inputs) -> Outcome | None:
+    """Sum of the matrices of a decoder; three feed-forward matrices where it is gated."""
+    if facts.maybe_int("model.experts"):
+        return None
+    layers, hidden = facts.int("model.layers"), facts.int("model.hidden")
+    width = facts.int("model.intermediate")
+    queries = facts.int("model.heads") * facts.int("model.head_dim")
+    keys = (facts.maybe_int("model.kv_heads") or facts.int("model.heads")) * facts.int(
+        "model.head_dim"
+    )
+    matrices = 2 if width == 4 * hidden else 3
+    layer = hidden * (2 * queries + 2 * keys + matrices * width)
+    tables = facts.int("model.vocab") * hidden * (1 if facts.maybe_flag("model.tied") else 2)
+    total = layers * layer + tables
+    return Outcome(total, "sum of the matrices of its shape", SHAPE_SLACK * total)
+
+
+@derives("model.params", reads=("model.name",))
+def params_of_name(facts: Inputs) -> Outcome | None:
+    """The size that a name such as `my-model-7b` states; a guess within 8 %."""
+    size = models.stated_size(facts.text("model.name"))
+    if size is None:
+        return None
+    return Outcome(size, "size in the model's name", models.SIZE_SLACK * size, guess=True)
+
+
+@derives(
+    "train.trainable_params",
+    reads=(
+        "lora.on",
+        "lora.rank",
+        "lora.targets",
+        "lora.modules_to_save",
+        "lora.dora",
+        "model.layers",
+        "model.hidden",
+        "model.heads",
+        "model.kv_heads",
+        "model.head_dim",
+        "model.intermediate",
+        "model.vocab",
+        "model.experts",
+    ),
+)
+def adapter_params(facts: Inputs) -> Outcome | None:
+    """Sum over the targeted linears of rank x (inputs + outputs), all layers."""
+    if not facts.flag("lora.on") or facts.maybe_int("model.experts"):
+        return None
+    per_layer = _adapter_layer(facts, _targets(facts.text("lora.targets")))
+    if per_layer is None:
+        return None
+    saved = _saved(facts, facts.maybe_text("lora.modules_to_save") or "")
+    if saved is None:
+        return None
+    total = facts.int("model.layers") * facts.int("lora.rank") * per_layer + saved
+    words = "layers x rank x (inputs + outputs) of the targets"
+    return Outcome(total, f"{words} + whole modules" if saved else words)
+
+
+def _targets(text: str) -> tuple[str, ...]:
+    """Return the target names of a list as any config spells it."""
+    plain = "".join(" " if c in "[]'\",()" else c for c in text)
+    names = tuple(dict.fromkeys(plain.split()))
+    return (*_ATTENTION, *_MLP) if _ALL.intersection(names) else names
+
+
+def _adapter_layer(facts: Inputs, targets: tuple[str, ...]) -> int | None:
+    """Return the summed inputs + outputs of one layer's targets; None for unknown names."""
+    hidden = facts.int("model.hidden")
+    heads, size = facts.int("model.heads"), facts.int("model.head_dim")
+    queries = heads * size
+    keys = (facts.maybe_int("model.kv_heads") or heads) * size
+    width = facts.int("model.intermediate")
+    sizes = {
+        "q_proj": hidden + queries,
+        "k_proj": hidden + keys,
+        "v_proj": hidden + keys,
+        "o_proj": queries + hidden,
+        "gate_proj": hidden + width,
+        "up_proj": hidden + width,
+        "down_proj": width + hidden,
+        "qkv_proj": hidden + queries + 2 * keys,
+        "gate_up_proj": hidden + 2 * width,
+    }
+    if not targets or any(name not in sizes for name in targets):
+        return None
+    return sum(sizes[name] for name in targets)
+
+
+def _saved(facts: Inputs, text: str) -> int | None:
+    """Return the values of modules trained in full; None for a module of unknown size."""
+    names = _targets(text)
+    if any(name not in _WHOLE for name in names):
+        return None
+    if not names:
+        return 0
+    return len(names) * facts.int("model.vocab") * facts.int("model.hidden")
+
+
+@derives("train.trainable_params", reads=("train.full_finetune", "model.params"))
+def all_params(facts: Inputs) -> Outcome | None:
+    """All parameters, where the whole model is trained."""
+    if not facts.flag("train.full_finetune"):
+        return None
+    return Outcome(facts.int("model.params"), "all parameters", facts.slack("model.params"))
+
+
+@derives("train.trainable_share", reads=("train.trainable_params", "model.params"))
+def trainable_share(facts: Inputs) -> Outcome | None:
+    """Trainable parameters / parameters."""
+    value = facts.number("train.trainable_params") / facts.number("model.params")
+    return Outcome(min(1.0, value), "trainable / all parameters") if value >= 0 else None
+
+
+def _cards(facts: Inputs) -> tuple[gpus.Gpu, ...]:
+    found = gpus.lookup(facts.text("gpu.name"))
+    if not found:
+        raise MissingFactError("gpu.name")
+    return found
+
+
+@derives("gpu.mig", reads=("gpu.name",))
+def mig(facts: Inputs) -> Outcome | None:
+    """A name such as `... MIG 2g.20gb` is that of a slice."""
+    _, size = gpus.split_mig(facts.text("gpu.name"))
+    return None if size is None else Outcome(value=True, source="name of the device")
+
+
+@derives("gpu.mig_slice", reads=("gpu.name",))
+def mig_slice(facts: Inputs) -> Outcome | None:
+    """The memory that the slice's name states, within 8 %."""
+    _, size = gpus.split_mig(facts.text("gpu.name"))
+    if size is None:
+        return None
+    return Outcome(size * gpus.GIB, "name of the slice", 0.08 * size * gpus.GIB)
+
+
+@derives("gpu.total", reads=("gpu.name", "oom.capacity"))
+def total(facts: Inputs) -> Outcome | None:
+    """The memory that the card's name fixes; not where a message states it or variants share it."""
+    found = _cards(facts)
+    if gpus.split_mig(facts.text("gpu.name"))[1] is not None:
+        return None
+    if facts.get("oom.capacity") is not None:
+        return None
+    fixed = gpus.fixed_total(found)
+    if fixed is None:
+        return None
+    return Outcome(fixed.bytes, f"table of cards: {found[0].name}", fixed.slack_bytes)
+
+
+@derives("gpu.compute_capability", reads=("gpu.name",))
+def compute_capability(facts: Inputs) -> Outcome | None:
+    """What all cards of that name share."""
+    found = _cards(facts)
+    shared = {card.compute_capability for card in found}
+    value = shared.pop() if len(shared) == 1 else None
+    return None if value is None else Outcome(value, f"table of cards: {found[0].name}")
+
+
+@derives("gpu.architecture", reads=("gpu.name",))
+def architecture(facts: Inputs) -> Outcome | None:
+    """What all cards of that name share."""
+    found = _cards(facts)
+    shared = {card.architecture for card in found}
+    if len(shared) != 1:
+        return None
+    return Outcome(shared.pop(), f"table of cards: {found[0].name}")
+
+
+CARD_STEPS = (mig, mig_slice, total, compute_capability, architecture)
+STEPS = (
+    *(_count(name) for name in _COUNTS),
+    tied,
+    kind,
+    head_dim,
+    params_of_shape,
+    params_of_name,
+)
+TRAINED_STEPS = (adapter_params, all_params, trainable_share)
