@@ -1,0 +1,161 @@
+"""Framework defaults as assumed facts, by version: what a config leaves out is not unknown.
+
+They speak only where a training or serving config was read to its end; a traceback alone says
+nothing about the settings that it does not show.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from oomdoctor.model.core import Fact
+from oomdoctor.model.enums import Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from oomdoctor.facts.book import FactBook
+    from oomdoctor.model.core import Value
+
+TABLE = Path(__file__).resolve().parent.parent / "tables" / "defaults.json"
+CLOSING = ("train-config", "serve-config")
+_LAYERS = {
+    "transformers": ("transformers", "transformers-optimizer"),
+    "trl": ("trl", "transformers", "transformers-optimizer"),
+    "llamafactory": ("llamafactory", "transformers", "transformers-optimizer"),
+    "unsloth": ("unsloth", "transformers", "transformers-optimizer"),
+}
+_ALONE = frozenset(
+    ("axolotl", "torchtitan", "nanogpt", "diffusers", "lightning", "deepspeed", "vllm")
+)
+_TRL_TASKS = {"sft": "trl-sft", "dpo": "trl-dpo", "grpo": "trl-grpo"}
+_LORA_LAYERS = {
+    "llamafactory": "llamafactory-lora",
+    "unsloth": "unsloth-lora",
+    "transformers": "peft",
+    "plain": "peft",
+}
+
+
+class _Default(NamedTuple):
+    """A default and the words that say whose it is."""
+
+    value: Value
+    source: str
+
+
+@cache
+def table() -> Mapping[str, Mapping[str, object]]:
+    """Return the table of defaults; read once, when first asked for."""
+    loaded: dict[str, Mapping[str, object]] = json.loads(TABLE.read_text(encoding="utf-8"))
+    return loaded
+
+
+def assumed(book: FactBook) -> tuple[Fact, ...]:
+    """Return the defaults that hold for the facts which the config leaves out."""
+    framework = book.value("job.framework")
+    if not isinstance(framework, str) or not book.closed.intersection(CLOSING):
+        return ()
+    found: dict[str, _Default] = {}
+    task = book.value("job.task")
+    _collect(book, _layers(framework, task if isinstance(task, str) else ""), found)
+    if _is_lora(book, found) and framework in _LORA_LAYERS:
+        _collect(book, (_LORA_LAYERS[framework],), found)
+    return tuple(
+        Fact(key=key, value=default.value, origin=Origin.ASSUMED, source=default.source)
+        for key, default in found.items()
+    )
+
+
+def _layers(framework: str, task: str) -> tuple[str, ...]:
+    """Return the sources of defaults, the framework's own before those it inherits."""
+    if framework in _ALONE:
+        return (framework,)
+    layers = _LAYERS.get(framework, ())
+    own = _TRL_TASKS.get(task) if framework == "trl" else None
+    return (own, *layers) if own else layers
+
+
+def _is_lora(book: FactBook, found: Mapping[str, _Default]) -> bool:
+    said = book.value("lora.on")
+    if said is None and "lora.on" in found:
+        return found["lora.on"].value is True
+    return said is True
+
+
+def _collect(book: FactBook, layers: Iterable[str], found: dict[str, _Default]) -> None:
+    """Add the defaults of `layers` for keys that nobody stated and no earlier layer speaks of."""
+    for layer in layers:
+        for key, default in _of_layer(book, layer):
+            if key in book.facts or key in found:
+                continue
+            value = default.value
+            if isinstance(value, str) and value.startswith("="):
+                other = value[1:]
+                referred = book.value(other)
+                if referred is None:
+                    referred = found[other].value if other in found else None
+                if referred is None:
+                    continue
+                value = referred
+            found[key] = default._replace(value=value)
+
+
+def _of_layer(book: FactBook, layer: str) -> Iterator[tuple[str, _Default]]:
+    """Yield what one source of defaults says at the version in use."""
+    entry = table()[layer]
+    package, facts = entry["package"], entry["facts"]
+    if not isinstance(package, str) or not isinstance(facts, dict):
+        return
+    stated = book.value(f"env.{package.lower()}")
+    version = stated if isinstance(stated, str) else None
+    for key, runs in facts.items():
+        default = _at(runs, package, version)
+        if default is not None:
+            yield key, default
+
+
+def _at(
+    runs: list[tuple[str | None, str, Value | None]], package: str, version: str | None
+) -> _Default | None:
+    """Return the default at a version; at an unknown one only what never changed."""
+    first, last = runs[0][0], runs[-1][1]
+    if version is None:
+        values = {value for _, _, value in runs if value is not None}
+        newest = runs[-1][2]
+        if newest is None or len(values) != 1:
+            return None
+        words = f"default of {package} {last}".rstrip()
+        return _Default(newest, f"{words} (version not stated)")
+    at = _version(version)
+    source = f"default of {package} {version}"
+    if first is not None and at < _version(first):
+        return None
+    for low, high, value in runs:
+        if (low is None or _version(low) <= at <= _version(high)) and value is not None:
+            return _Default(value, source)
+    return _between(runs, at, source)
+
+
+def _between(
+    runs: list[tuple[str | None, str, Value | None]], at: tuple[int, ...], source: str
+) -> _Default | None:
+    """Return the newest default beyond the last version read; between two runs it is open."""
+    newest = runs[-1][2]
+    if newest is not None and at > _version(runs[-1][1]):
+        return _Default(newest, f"{source} (read up to {runs[-1][1]})")
+    return None
+
+
+def _version(text: str) -> tuple[int, ...]:
+    """Return up to three numbers of a version, so that 4.57.1.dev0 counts as 4.57.1."""
+    numbers: list[int] = []
+    for part in text.lstrip("v").split("+")[0].split(".")[:3]:
+        digits = "".join(character for character in part if character.isdigit())
+        if not digits:
+            break
+        numbers.append(int(digits))
+    return tuple((*numbers, 0, 0, 0)[:3])
