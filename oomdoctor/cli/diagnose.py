@@ -1,0 +1,191 @@
+"""`oomdoctor diagnose`: logs, tables and configs in, causes with evidence and fixes out."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, TypedDict, cast
+
+import click
+
+from oomdoctor.cli.exit_codes import ExitCode
+from oomdoctor.cli.lazy import Example, HelpWithExamples
+from oomdoctor.cli.options import (
+    SEVERITIES,
+    codes_of,
+    complete_fact,
+    output_options,
+    rule_options,
+    selection_options,
+    talk_options,
+)
+from oomdoctor.cli.output import theme_for, write_result
+
+if TYPE_CHECKING:
+    from oomdoctor.model.plan import Diagnosis
+
+ANSWERED = ("cause", "not_gpu_oom")
+
+
+class Asked(TypedDict):
+    """What the command line asks for."""
+
+    files: tuple[str, ...]
+    config: tuple[str, ...]
+    fact: tuple[str, ...]
+    format: str
+    fail_on: str | None
+    explain: bool
+    next: bool
+    top: int
+    rules: tuple[str, ...]
+    preview: bool
+    strict_rules: bool
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    output: str | None
+    force: bool
+    color: str
+    width: int | None
+    quiet: bool
+    verbose: bool
+
+
+class Diagnose(HelpWithExamples):
+    """The command with its examples."""
+
+    examples = (
+        Example("oomdoctor diagnose crash.log --config train.yaml", "a log and its config"),
+        Example("nvidia-smi | oomdoctor diagnose crash.log -", "a log and a table"),
+        Example("oomdoctor diagnose logs/ --format json -o diagnosis.json", "for scripts"),
+        Example("oomdoctor diagnose crash.log --fact train.micro_batch=4 --explain", "say more"),
+    )
+
+
+@click.command("diagnose", cls=Diagnose)
+@click.argument(
+    "files", nargs=-1, metavar="[FILE|DIR|-]...", type=click.Path(exists=True, allow_dash=True)
+)
+@click.option(
+    "--config",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    help="A training or serving config, or a script; may be given again.",
+)
+@click.option(
+    "--fact",
+    multiple=True,
+    metavar="KEY=VALUE",
+    shell_complete=complete_fact,
+    help="Something you know, such as gpu.name='RTX 4090'; outranks the inputs.",
+)
+@click.option(
+    "-f",
+    "--format",
+    type=click.Choice(["text", "json", "markdown"]),
+    default="text",
+    show_default=True,
+    help="How the answer is written.",
+)
+@click.option("--next", is_flag=True, help="Only what to measure next.")
+@click.option("--explain", is_flag=True, help="The full chain: gates, weights, facts, all fixes.")
+@click.option(
+    "--top",
+    type=click.IntRange(1, 8),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Causes shown with their evidence (JSON always has all).",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(SEVERITIES),
+    help="Exit 1 if a finding is at least this severe.",
+)
+@selection_options
+@rule_options
+@output_options
+@talk_options
+def command(**values: object) -> int:
+    """Say which kind of out-of-memory the inputs show, why, and what to change.
+
+    FILE is a log, an nvidia-smi table, a memory summary, a config or a script: what it is gets
+    recognised by its content. DIR stands for the text files in it, - for standard input. Nothing
+    in an input is ever executed, and nothing leaves this machine.
+    """
+    asked = cast("Asked", values)
+    if not (asked["files"] or asked["config"] or asked["fact"]):
+        raise click.UsageError("no input: give a log, a directory, or - for standard input")
+    diagnosis = _diagnose(asked)
+    write_result(_rendered(diagnosis, asked), path=asked["output"], force=asked["force"])
+    _warn(diagnosis, asked)
+    return int(exit_code(diagnosis, fail_on=asked["fail_on"], strict=asked["strict_rules"]))
+
+
+def _diagnose(asked: Asked) -> Diagnosis:
+    from oomdoctor.cli.settings import rule_directories
+    from oomdoctor.pipeline import diagnose
+
+    return diagnose(
+        asked["files"],
+        config=asked["config"] or None,
+        facts=asked["fact"],
+        rules=(*rule_directories(), *asked["rules"]),
+        preview=asked["preview"],
+        select=codes_of(asked["select"]),
+        ignore=codes_of(asked["ignore"]),
+        stdin=sys.stdin.buffer,
+    )
+
+
+def _rendered(diagnosis: Diagnosis, asked: Asked) -> str:
+    if asked["format"] == "json":
+        from oomdoctor.render.json import to_json
+
+        return to_json(diagnosis)
+    from oomdoctor.render.view import View
+
+    view = View(
+        top=asked["top"],
+        explain=asked["explain"],
+        next_only=asked["next"],
+        verbosity=int(asked["verbose"]) - int(asked["quiet"]),
+    )
+    if asked["format"] == "markdown":
+        from oomdoctor.render.markdown import to_markdown
+
+        return to_markdown(diagnosis, view=view)
+    from oomdoctor.render.text import render
+
+    to_file = asked["output"] not in (None, "-")
+    theme = theme_for(color=asked["color"], width=asked["width"], to_file=to_file)
+    return render(
+        diagnosis, width=theme.width, colour=theme.colour, unicode=theme.unicode, view=view
+    )
+
+
+def _warn(diagnosis: Diagnosis, asked: Asked) -> None:
+    """Say on standard error what a reader of standard output alone could miss."""
+    if asked["quiet"]:
+        return
+    if diagnosis.faults:
+        codes = ", ".join(sorted({fault.code for fault in diagnosis.faults}))
+        click.echo(f"warning: rules that could not be used: {codes}", err=True)
+    if asked["output"] not in (None, "-"):
+        click.echo(f"written to {asked['output']}", err=True)
+
+
+def exit_code(diagnosis: Diagnosis, *, fail_on: str | None, strict: bool) -> ExitCode:
+    """Return the exit code of an answer: faults first, then findings, then what stays open."""
+    if strict and diagnosis.faults:
+        return ExitCode.FAULT
+    if fail_on is not None and _severest(diagnosis) >= SEVERITIES.index(fail_on):
+        return ExitCode.FINDINGS
+    return ExitCode.INCONCLUSIVE if diagnosis.answer == "need_evidence" else ExitCode.DONE
+
+
+def _severest(diagnosis: Diagnosis) -> int:
+    """Return the rank of the severest finding that stands, -1 where none does."""
+    leading = diagnosis.causes[:1] if diagnosis.answer in ANSWERED else ()
+    standing = (*leading, *diagnosis.side_findings)
+    return max((SEVERITIES.index(one.severity.value) for one in standing), default=-1)

@@ -1,0 +1,113 @@
+"""The entry point: a lazy group of commands, and what happens when one of them fails.
+
+Results go to standard output, everything else to standard error.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from oomdoctor import __version__
+from oomdoctor.cli.exit_codes import ExitCode
+from oomdoctor.cli.lazy import Entry, Example, LazyGroup
+from oomdoctor.errors import OomdoctorError
+
+PROGRAM = "oomdoctor"
+COMPLETE_VAR = "_OOMDOCTOR_COMPLETE"
+ISSUES = "Please report it with the command, the input (redacted) and the traceback of -v."
+COMMANDS = {
+    "diagnose": Entry(
+        "oomdoctor.cli.diagnose",
+        "command",
+        "Say which kind of out-of-memory logs and configs show, why, and what to change.",
+    ),
+    "explain": Entry(
+        "oomdoctor.cli.explain", "command", "Explain a rule's code, a cause, or a fact."
+    ),
+    "rules": Entry(
+        "oomdoctor.cli.rules", "group", "List, test, write and publish diagnostic rules."
+    ),
+    "facts": Entry("oomdoctor.cli.facts", "command", "List the facts that rules are made of."),
+    "completion": Entry(
+        "oomdoctor.cli.completion", "command", "Print the completion script of a shell."
+    ),
+}
+
+
+class Main(LazyGroup):
+    """The root of all commands."""
+
+    entries = COMMANDS
+    examples = (
+        Example("oomdoctor diagnose crash.log --config train.yaml", "why did this run die?"),
+        Example("nvidia-smi | oomdoctor diagnose crash.log -", "add what the card says"),
+        Example("oomdoctor explain logits-vocab-fp32", "what is this cause?"),
+    )
+
+
+@click.group(
+    cls=Main,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit status: 0 answered, 1 findings at --fail-on, 2 wrong use, 3 failure, "
+    "4 not enough evidence.",
+)
+@click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Say which kind of out-of-memory a log shows, why, and what to change."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and leave with its exit code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line; return the exit code, with failures told on standard error."""
+    talkative = any(_is_verbose(one) for one in arguments)
+    try:
+        answer = cli.main(
+            arguments, prog_name=PROGRAM, complete_var=COMPLETE_VAR, standalone_mode=False
+        )
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return int(ExitCode.USAGE)
+    except (click.Abort, KeyboardInterrupt):
+        return int(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        silence_stdout()
+        return int(ExitCode.DONE)
+    except OomdoctorError as error:
+        return _tell(f"error: {error}", error if talkative else None, code=error.exit_code)
+    except Exception as error:  # noqa: BLE001 - the last resort of the program
+        text = f"internal error: {type(error).__name__}: {error}\n  hint: {ISSUES}"
+        return _tell(text, error if talkative else None, code=ExitCode.FAULT)
+    return answer if isinstance(answer, int) else int(ExitCode.DONE)
+
+
+def _is_verbose(argument: str) -> bool:
+    short = argument.startswith("-") and not argument.startswith("--")
+    return argument == "--verbose" or (short and set(argument[1:]) == {"v"})
+
+
+def _tell(message: str, error: Exception | None, *, code: int) -> int:
+    """Print a message on standard error, neutralised; with `error` also the traceback."""
+    from oomdoctor.render.escape import visible
+
+    if error is not None:
+        import traceback
+
+        traceback.print_exception(error)
+    ascii_only = not (sys.stderr.encoding or "").lower().startswith("utf")
+    for line in message.split("\n"):
+        click.echo(visible(line, ascii_only=ascii_only), err=True)
+    return int(code)
+
+
+def silence_stdout() -> None:
+    """Point standard output at nowhere, so that nothing fails when the interpreter flushes it."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

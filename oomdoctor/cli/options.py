@@ -1,0 +1,134 @@
+"""Options that several commands share, spelled once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from click.shell_completion import CompletionItem
+
+F = TypeVar("F", bound="Callable[..., object]")
+SEVERITIES = ("info", "warning", "error")
+
+
+def complete_fact(_ctx: object, _param: object, incomplete: str) -> list[CompletionItem]:
+    """Complete a fact key (also before `=`)."""
+    from click.shell_completion import CompletionItem
+
+    from oomdoctor.facts.registry import specs
+
+    return [
+        CompletionItem(key, help=spec.doc)
+        for key, spec in specs().items()
+        if key.startswith(incomplete)
+    ]
+
+
+def complete_code(_ctx: object, _param: object, incomplete: str) -> list[CompletionItem]:
+    """Complete a rule's code."""
+    from click.shell_completion import CompletionItem
+
+    from oomdoctor.rules.loader import load_rules
+
+    return [
+        CompletionItem(rule.code, help=rule.title)
+        for rule in load_rules(preview=True).rules
+        if rule.code.lower().startswith(incomplete.lower())
+    ]
+
+
+def complete_name(_ctx: object, _param: object, incomplete: str) -> list[CompletionItem]:
+    """Complete what `explain` explains: a code, a cause, or a fact."""
+    from click.shell_completion import CompletionItem
+
+    from oomdoctor.rules.loader import load_rules
+
+    causes = [
+        CompletionItem(name, help=cause.definition)
+        for name, cause in load_rules(preview=True).causes.items()
+        if name.startswith(incomplete)
+    ]
+    codes = complete_code(None, None, incomplete)
+    return [*codes, *causes, *complete_fact(None, None, incomplete)]
+
+
+def output_options(function: F) -> F:
+    """Add --output, --force, --color and --width."""
+    for option in (
+        click.option("--width", type=click.IntRange(min=40), help="Columns of the text page."),
+        click.option(
+            "--color",
+            type=click.Choice(["auto", "always", "never"]),
+            default="auto",
+            show_default=True,
+            help="Colour; auto obeys NO_COLOR and FORCE_COLOR, then asks the terminal.",
+        ),
+        click.option("--force", is_flag=True, help="Overwrite the file of --output."),
+        click.option(
+            "-o",
+            "--output",
+            type=click.Path(dir_okay=False),
+            help="Write to this file instead of standard output.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def rule_options(function: F) -> F:
+    """Add --rules, --preview and --strict-rules."""
+    for option in (
+        click.option("--strict-rules", is_flag=True, help="Exit 3 if a rule could not be used."),
+        click.option("--preview", is_flag=True, help="Let sandbox rules speak, too."),
+        click.option(
+            "--rules",
+            "rules",
+            multiple=True,
+            metavar="DIR",
+            type=click.Path(exists=True, file_okay=False),
+            help="A directory of further rules; may be given again.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def selection_options(function: F) -> F:
+    """Add --select and --ignore."""
+    for option in (
+        click.option(
+            "--ignore",
+            multiple=True,
+            metavar="CODE",
+            shell_complete=complete_code,
+            help="Leave the rules out whose code starts so; may be given again.",
+        ),
+        click.option(
+            "--select",
+            multiple=True,
+            metavar="CODE",
+            shell_complete=complete_code,
+            help="Use only the rules whose code starts so; may be given again.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def talk_options(function: F) -> F:
+    """Add --quiet and --verbose."""
+    for option in (
+        click.option("-v", "--verbose", is_flag=True, help="Say more, and show tracebacks."),
+        click.option("-q", "--quiet", is_flag=True, help="Only the verdict; no notes."),
+    ):
+        function = option(function)
+    return function
+
+
+def codes_of(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Split comma-separated codes and spell them in capitals."""
+    return tuple(code.strip().upper() for value in values for code in value.split(",") if code)

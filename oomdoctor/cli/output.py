@@ -1,0 +1,61 @@
+"""Where a result goes, and what the stream it goes to can show."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from oomdoctor.errors import InputError, Location
+from oomdoctor.render.theme import Theme, colour_wanted, unicode_wanted, width_wanted
+
+
+def theme_for(*, color: str, width: int | None, to_file: bool) -> Theme:
+    """Decide colour, character set and width for standard output or a file."""
+    terminal = not to_file and sys.stdout.isatty()
+    return Theme(
+        width=width_wanted(width, columns=_columns() if terminal else None),
+        colour=colour_wanted(color, environ=os.environ, terminal=terminal)
+        if not to_file
+        else color == "always",
+        unicode=to_file or unicode_wanted(sys.stdout.encoding),
+    )
+
+
+def _columns() -> int | None:
+    """Return the terminal's columns: COLUMNS where it is set, else what the terminal says."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdigit() and int(given) > 0:
+        return int(given)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        return None
+
+
+def write_result(text: str, *, path: str | None = None, force: bool = False) -> None:
+    """Write a result to standard output, or to a file that is overwritten only with --force."""
+    if path is None or path == "-":
+        _write_stdout(text)
+        return
+    try:
+        with open(path, "w" if force else "x", encoding="utf-8", newline="\n") as file:  # noqa: PTH123 - pathlib would cost the start
+            file.write(text)
+    except FileExistsError as error:
+        raise InputError(
+            "the output file exists",
+            location=Location(path=path),
+            hint="choose another name, or give --force",
+        ) from error
+    except OSError as error:
+        raise InputError(f"cannot write: {error.strerror}", location=Location(path=path)) from error
+
+
+def _write_stdout(text: str) -> None:
+    """Write to standard output; a reader that went away (`| head`) is no failure."""
+    from oomdoctor.cli.main import silence_stdout
+
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        silence_stdout()
