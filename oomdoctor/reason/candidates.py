@@ -1,0 +1,133 @@
+"""Judge every rule on a book: which causes stay possible, how strongly, which rules broke."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from oomdoctor.model.core import RuleFault
+from oomdoctor.model.enums import Truth
+from oomdoctor.rules.evaluate import condition_verdict, weigh
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from oomdoctor.facts.book import FactBook
+    from oomdoctor.model.core import Verdict, Weight
+    from oomdoctor.rules.shape import Cause, Rule, RuleSet
+
+OPEN_GATE_FACTOR = 0.5
+"""A rule whose gate could still turn out false counts half."""
+
+_FALLBACK_PRIOR = 0.001
+# A cause of another resource than the one that certainly ran out needs a sign of its own.
+_FOREIGN_OPEN = 0.05
+_FOREIGN_CERTAIN = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A rule that was not ruled out: gate, evidence lines, and its unnormalised log score."""
+
+    rule: Rule
+    cause: Cause
+    gate: Verdict
+    weights: tuple[Weight, ...]
+    score: float
+    other_codes: tuple[str, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Say whether the gate could still turn out false."""
+        return self.gate.truth is Truth.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """All rules judged: one candidate per cause, side findings, open rules and faults."""
+
+    candidates: tuple[Candidate, ...] = ()
+    side: tuple[tuple[Rule, Verdict], ...] = ()
+    open_rules: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    faults: tuple[RuleFault, ...] = ()
+
+
+def resource_of(cause: Cause) -> str:
+    """Return the resource of a cause in the words of the answer (`not_memory`)."""
+    return cause.resource.replace("-", "_")
+
+
+def judge(ruleset: RuleSet, book: FactBook, *, certain: str = "unknown") -> Judged:
+    """Judge all rules on `book`; `certain` is the resource that certainly ran out."""
+    candidates: list[Candidate] = []
+    side: list[tuple[Rule, Verdict]] = []
+    open_rules: list[tuple[str, tuple[str, ...]]] = []
+    faults = [RuleFault(code=code, message=message) for code, message in ruleset.faults]
+    for rule in sorted(ruleset.rules, key=lambda rule: rule.code):
+        try:
+            gate = condition_verdict(rule.when, book)
+            if gate.truth is Truth.FALSE:
+                continue
+            if rule.cause is None:
+                if gate.truth is Truth.TRUE:
+                    side.append((rule, gate))
+                continue
+            if gate.truth is Truth.UNKNOWN:
+                open_rules.append((rule.code, tuple(sorted(gate.missing))))
+            cause = ruleset.causes[rule.cause]
+            candidates.append(_candidate(rule, cause, gate, weigh(rule, book), certain))
+        except Exception as fault:  # noqa: BLE001 - a bug in one rule never hides the others
+            faults.append(RuleFault(code=rule.code, message=f"{type(fault).__name__}: {fault}"))
+    return Judged(
+        candidates=strongest_per_cause(candidates),
+        side=tuple(side),
+        open_rules=tuple(open_rules),
+        faults=tuple(faults),
+    )
+
+
+def _candidate(
+    rule: Rule, cause: Cause, gate: Verdict, weights: tuple[Weight, ...], certain: str
+) -> Candidate:
+    is_open = gate.truth is Truth.UNKNOWN
+    score = math.log(cause.prior if cause.prior > 0 else _FALLBACK_PRIOR)
+    score += sum(weight.nats for weight in weights if weight.counted)
+    score += math.log(OPEN_GATE_FACTOR) if is_open else 0.0
+    score += math.log(_foreign_factor(resource_of(cause), certain, is_open=is_open))
+    return Candidate(rule=rule, cause=cause, gate=gate, weights=weights, score=score)
+
+
+def _foreign_factor(resource: str, certain: str, *, is_open: bool) -> float:
+    """Return by how much a cause of another resource than the certain one is damped.
+
+    A message of the GPU allocator leaves room for causes with a true gate (a host limit that is
+    printed as a GPU failure); a kernel's kill or an assertion before the message hardly does.
+    """
+    family = {"gpu": ("gpu", "cap"), "cap": ("gpu", "cap")}.get(certain, (certain,))
+    if certain == "unknown" or resource in family:
+        return 1.0
+    if certain in ("gpu", "cap"):
+        return _FOREIGN_OPEN if is_open else 1.0
+    return _FOREIGN_CERTAIN * (_FOREIGN_OPEN if is_open else 1.0)
+
+
+def strongest_per_cause(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """Keep the strongest rule of each cause; the codes of the others stay with it."""
+    groups: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        groups.setdefault(candidate.cause.id, []).append(candidate)
+    kept = []
+    for group in groups.values():
+        best, *rest = sorted(group, key=lambda c: (-c.score, c.is_open, c.rule.code))
+        kept.append(
+            Candidate(
+                rule=best.rule,
+                cause=best.cause,
+                gate=best.gate,
+                weights=best.weights,
+                score=best.score,
+                other_codes=tuple(sorted(c.rule.code for c in rest)),
+            )
+        )
+    return tuple(sorted(kept, key=lambda c: (-c.score, c.cause.id)))

@@ -1,0 +1,197 @@
+"""Rank the causes that stay possible: a posterior with "something else", conclusive or not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from oomdoctor.errors import RuleError
+from oomdoctor.model.core import Finding
+from oomdoctor.model.enums import Origin, Truth
+from oomdoctor.model.plan import NotEvaluated
+from oomdoctor.reason.candidates import judge, resource_of
+from oomdoctor.rules.evaluate import expression_value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from oomdoctor.facts.book import FactBook
+    from oomdoctor.model.core import Quote, RuleFault, Verdict
+    from oomdoctor.reason.candidates import Candidate
+    from oomdoctor.rules.shape import Cause, Rule, RuleSet
+
+OTHER_PRIOR = 0.10
+"""Prior of "something else": a cause that no rule knows."""
+
+SHOWN = 8
+_LEADS = 0.60
+_CLEARLY = 3.0
+_NEGLIGIBLE = 0.004
+# What an unsupported finer reason keeps of its mass beside a certain broader one.
+_FINER_KEEPS = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """Findings best first with what is left for other causes, and the candidates behind them."""
+
+    findings: tuple[Finding, ...] = ()
+    other_probability: float = 1.0
+    conclusive: bool = False
+    candidates: tuple[Candidate, ...] = ()
+    probabilities: tuple[float, ...] = ()
+    side_findings: tuple[Finding, ...] = ()
+    not_evaluated: tuple[NotEvaluated, ...] = ()
+    faults: tuple[RuleFault, ...] = ()
+
+    @property
+    def top(self) -> Candidate | None:
+        """Return the leading candidate, or None where every rule was ruled out."""
+        return self.candidates[0] if self.candidates else None
+
+
+def rank(ruleset: RuleSet, book: FactBook, *, certain: str = "unknown") -> Ranking:
+    """Rank all causes on `book`; `certain` is the resource that certainly ran out, if any."""
+    judged = judge(ruleset, book, certain=certain)
+    masses, other = posterior([candidate.score for candidate in judged.candidates])
+    masses = lend_to_broader(judged.candidates, masses)
+    order = sorted(
+        zip(judged.candidates, masses, strict=True), key=lambda pair: (-pair[1], pair[0].cause.id)
+    )
+    candidates = tuple(candidate for candidate, _ in order)
+    probabilities = tuple(mass for _, mass in order)
+    shown = [pair for pair in order[:SHOWN] if pair[1] >= _NEGLIGIBLE]
+    findings = tuple(_finding(candidate, mass, book) for candidate, mass in shown)
+    return Ranking(
+        findings=findings,
+        other_probability=max(0.0, 1.0 - sum(finding.probability for finding in findings)),
+        conclusive=is_conclusive(candidates, probabilities, other),
+        candidates=candidates,
+        probabilities=probabilities,
+        side_findings=tuple(_side_finding(rule, gate, book) for rule, gate in judged.side),
+        not_evaluated=tuple(NotEvaluated(code=code, needs=n) for code, n in judged.open_rules),
+        faults=judged.faults,
+    )
+
+
+def posterior(scores: Sequence[float], *, other: float = OTHER_PRIOR) -> tuple[list[float], float]:
+    """Turn log scores into probabilities that add up to one with "something else"."""
+    rest = math.log(other)
+    peak = max([rest, *scores])
+    shares = [math.exp(score - peak) for score in scores]
+    rest_share = math.exp(rest - peak)
+    total = math.fsum(shares) + rest_share
+    return [share / total for share in shares], rest_share / total
+
+
+def lend_to_broader(candidates: Sequence[Candidate], masses: Sequence[float]) -> list[float]:
+    """Let finer host reasons without a sign of their own count for the certain broader cause.
+
+    A kernel's oom-kill line is host memory for sure while the deeper reason stays open: then the
+    broad cause leads and the finer ones follow.
+    """
+    broad = {
+        candidate.cause.id: index
+        for index, candidate in enumerate(candidates)
+        if not candidate.is_open and resource_of(candidate.cause) == "host"
+    }
+    moved = list(masses)
+    for index, candidate in enumerate(candidates):
+        if not candidate.is_open or resource_of(candidate.cause) != "host":
+            continue
+        target = next((broad[near] for near in candidate.cause.near if near in broad), None)
+        if target is not None:
+            moved[target] += masses[index] * (1 - _FINER_KEEPS)
+            moved[index] -= masses[index] * (1 - _FINER_KEEPS)
+    return moved
+
+
+def family_of(cause: Cause, causes: Mapping[str, Cause]) -> frozenset[str]:
+    """Return the cause with all that the vocabulary calls near to it, in either direction."""
+    back = {other.id for other in causes.values() if cause.id in other.near}
+    return frozenset({cause.id, *cause.near} | back)
+
+
+def is_conclusive(
+    candidates: Sequence[Candidate], probabilities: Sequence[float], other: float
+) -> bool:
+    """Say whether the leading cause is established (docs/decisions/0001-conclusive.md).
+
+    The leading cause and its near ones are one family: its mass is at least 0.60 and three times
+    both the strongest outsider and "something else", and the gate of the leading cause is settled.
+    """
+    if not candidates or candidates[0].is_open:
+        return False
+    causes = {candidate.cause.id: candidate.cause for candidate in candidates}
+    family = family_of(candidates[0].cause, causes)
+    pairs = list(zip(candidates, probabilities, strict=True))
+    inside = math.fsum(mass for candidate, mass in pairs if candidate.cause.id in family)
+    rival = max((mass for candidate, mass in pairs if candidate.cause.id not in family), default=0)
+    return inside >= _LEADS and rival * _CLEARLY <= inside and other * _CLEARLY <= inside
+
+
+def _finding(candidate: Candidate, probability: float, book: FactBook) -> Finding:
+    read = _reads(candidate)
+    counted = [weight for weight in candidate.weights if weight.counted]
+    supporting = [weight.verdict for weight in counted if weight.nats > 0]
+    opposing = [weight.verdict for weight in counted if weight.nats < 0]
+    missing = set(candidate.gate.missing)
+    for weight in candidate.weights:
+        if weight.verdict.truth is Truth.UNKNOWN:
+            missing |= weight.verdict.missing
+    rule = candidate.rule
+    return Finding(
+        code=rule.code,
+        cause=candidate.cause.id,
+        title=rule.title,
+        severity=rule.severity,
+        maturity=rule.maturity,
+        probability=probability,
+        gate=candidate.gate,
+        weights=candidate.weights,
+        explains_bytes=explained_bytes(rule, book),
+        quotes=_quotes_of([candidate.gate, *supporting]),
+        against=_quotes_of(opposing),
+        missing=tuple(sorted(missing)),
+        assumed=_assumed(read, book),
+        other_codes=candidate.other_codes,
+    )
+
+
+def _side_finding(rule: Rule, gate: Verdict, book: FactBook) -> Finding:
+    return Finding(
+        code=rule.code,
+        cause=rule.cause or "",
+        title=rule.title,
+        severity=rule.severity,
+        maturity=rule.maturity,
+        probability=1.0,
+        gate=gate,
+        quotes=gate.quotes,
+        assumed=_assumed(gate.read, book),
+    )
+
+
+def explained_bytes(rule: Rule, book: FactBook) -> int | None:
+    """Return the bytes of the overshoot that the rule accounts for, None where facts lack."""
+    if rule.explains is None:
+        return None
+    try:
+        value, _ = expression_value(rule.explains, book)
+    except (RuleError, ArithmeticError):
+        return None
+    return int(value) if isinstance(value, (int, float)) and value >= 0 else None
+
+
+def _reads(candidate: Candidate) -> frozenset[str]:
+    return candidate.gate.read.union(*(weight.verdict.read for weight in candidate.weights))
+
+
+def _assumed(keys: frozenset[str], book: FactBook) -> tuple[str, ...]:
+    facts = (book.get(key) for key in sorted(keys))
+    return tuple(fact.key for fact in facts if fact is not None and fact.origin is Origin.ASSUMED)
+
+
+def _quotes_of(verdicts: Sequence[Verdict]) -> tuple[Quote, ...]:
+    return tuple(dict.fromkeys(quote for verdict in verdicts for quote in verdict.quotes))
