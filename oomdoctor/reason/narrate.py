@@ -1,0 +1,131 @@
+"""Turn findings into plain sentences: the verdict, what each cause says, what speaks against it."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from oomdoctor.model.enums import Kind, Origin
+from oomdoctor.units import format_count, format_size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from oomdoctor.model.core import Fact, Failure, Finding
+    from oomdoctor.reason.rank import Ranking
+    from oomdoctor.rules.shape import Rule
+
+_WHAT = {
+    "host": "Host memory, not GPU memory, ran out",
+    "not_memory": "This is not a shortage of memory",
+}
+_HEDGES = ("about", "least", "most", "over", "under", "than", "~")
+_LOWER_BOUNDS = ("_low", ".shortfall")
+_UPPER_BOUNDS = ("_high",)
+
+
+def headline(
+    answer: str, resource: str, *, ranking: Ranking, sentence: str, event: Failure | None
+) -> str:
+    """Return the verdict in one sentence; it never reassures."""
+    if answer == "nothing_found":
+        return (
+            "No failure and no sign of one was recognised in the input; "
+            "this does not show that the run is healthy."
+        )
+    if answer == "cause" and sentence:
+        return sentence
+    if answer == "not_gpu_oom":
+        what = _WHAT[resource]
+        if not sentence:
+            return f"{what}; the deeper reason stays open."
+        lead = "" if ranking.conclusive else "most likely: "
+        return f"{what}: {lead}{sentence}"
+    if event is None:
+        start = "No failure message was given, only signs of a shortage"
+    else:
+        start = "The inputs do not settle the cause"
+    if not ranking.findings or not sentence:
+        return f"{start}."
+    share = round(ranking.findings[0].probability * 100)
+    return f"{start}; first in line with {share} %: {sentence}"
+
+
+def says(rule: Rule, facts: Mapping[str, Fact]) -> str:
+    """Fill the rule's verdict sentence with printed facts; its title where one is missing."""
+    plain = rule.title if rule.title.endswith((".", "?", "!")) else f"{rule.title}."
+    if rule.says is None:
+        return plain
+    if any(found[1] not in facts for found in _places().finditer(rule.says)):
+        return plain
+    filled = _places().sub(lambda found: _worded(found, facts[found[1]]), rule.says)
+    return " ".join(filled.split())
+
+
+def against(finding: Finding) -> tuple[str, ...]:
+    """Say which counted evidence lines speak against a finding, strongest first."""
+    lines = [weight for weight in finding.weights if weight.counted and weight.nats < 0]
+    ordered = sorted(lines, key=lambda weight: (weight.nats, weight.label))
+    return tuple(
+        f"{_upper_first(weight.label)}: "
+        + ("this is seen, and speaks against it." if weight.verdict.truth == "true" else "not so.")
+        for weight in ordered
+    )
+
+
+def missing_sentence(keys: Sequence[str]) -> str | None:
+    """Name the facts that would move a finding, or None where there are none."""
+    if not keys:
+        return None
+    shown = ", ".join(keys[:4])
+    more = f" and {len(keys) - 4} more" if len(keys) > 4 else ""
+    return f"Not known: {shown}{more}."
+
+
+def print_fact(fact: Fact) -> str:
+    """Print a fact's value by its kind: sizes with units, ratios in percent, counts with commas."""
+    kind, value = _kind_of(fact.key), fact.value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if kind is Kind.BYTES and isinstance(value, (int, float)):
+        return format_size(value)
+    if kind is Kind.RATIO and isinstance(value, (int, float)):
+        return f"{value * 100:.0f} %"
+    if kind is Kind.SECONDS and isinstance(value, (int, float)):
+        return f"{value:g} s"
+    if isinstance(value, int):
+        return format_count(value)
+    return str(value).strip().split("\n")[-1]
+
+
+def _worded(found: re.Match[str], fact: Fact) -> str:
+    """Print a fact so that inferred numbers are told from stated ones."""
+    printed = print_fact(fact)
+    if isinstance(fact.value, (bool, str)):
+        return printed
+    before = found.string[: found.start()].split()
+    if before and before[-1].lower() in _HEDGES:
+        return printed
+    if fact.key.endswith(_LOWER_BOUNDS) or fact.key.removesuffix("_share").endswith(_LOWER_BOUNDS):
+        return f"at least {printed}"
+    if fact.key.removesuffix("_share").endswith(_UPPER_BOUNDS):
+        return f"at most {printed}"
+    exact = fact.origin in (Origin.STATED, Origin.PROBED) or _kind_of(fact.key) is Kind.COUNT
+    return printed if exact else f"about {printed}"
+
+
+def _kind_of(key: str) -> Kind | None:
+    from oomdoctor.facts.registry import specs
+
+    spec = specs().get(key)
+    return None if spec is None else spec.kind
+
+
+@cache
+def _places() -> re.Pattern[str]:
+    return re.compile(r"\{([a-z][a-z0-9_]*(?:\.[a-z0-9_]+)+)\}")
+
+
+def _upper_first(text: str) -> str:
+    return text[:1].upper() + text[1:]
