@@ -1,0 +1,276 @@
+"""Choose what to measure next: information gained about the cause per second of effort."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from oomdoctor.model.enums import Truth
+from oomdoctor.model.plan import Measurement
+from oomdoctor.reason.rank import OTHER_PRIOR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from oomdoctor.facts.book import FactBook
+    from oomdoctor.reason.rank import Ranking
+
+SHOWN = 5
+_CONSIDERED = 20
+_LEAST_BITS = 0.005
+# How often an open gate turns out true when its cause holds, and when another one does.
+_GATE_SEEN = (0.98, 0.30)
+_SPOKEN_FOR = 3
+
+_SUMMARY = (
+    "Print torch.cuda.memory_summary() when it fails (except torch.OutOfMemoryError: "
+    "print(torch.cuda.memory_summary()); raise)."
+)
+FALLBACKS = (
+    (
+        "oom.requested",
+        "Paste the complete error message (the line with 'Tried to allocate').",
+        5.0,
+        "Its figures tell a full card from a cap, a foreign process and a split cache.",
+    ),
+    (
+        "trace.stack",
+        "Paste the whole traceback, from 'Traceback (most recent call last)' to the last line.",
+        5.0,
+        "The failing frame tells loading, forward, loss, backward, optimizer and evaluation apart.",
+    ),
+    (
+        "gpu.foreign",
+        "nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv",
+        2.0,
+        "Rows that are not of this job raise other processes; none lowers them.",
+    ),
+    (
+        "torch.non_releasable",
+        _SUMMARY,
+        60.0,
+        "Active above allocated means another stream; much non-releasable means fragmentation.",
+    ),
+    (
+        "growth.per_step",
+        "Log torch.cuda.memory_allocated() at the same place of 20 consecutive steps.",
+        60.0,
+        "A steady rise is growth (something is kept); a flat line with peaks is a large batch.",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Question:
+    """A line whose outcome is open: which cause it is about and how often it is seen."""
+
+    cause: int
+    label: str
+    seen: tuple[float, float]
+    missing: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answerable:
+    """A question that one command answers, with what either answer does to the posterior."""
+
+    question: _Question
+    fact: str
+    gain: float
+    if_true: tuple[float, ...]
+    if_false: tuple[float, ...]
+    flips: bool
+
+
+def measurements(
+    ranking: Ranking,
+    book: FactBook,
+    *,
+    sources: Mapping[str, Sequence[str]] | None = None,
+    needed: bool = False,
+) -> tuple[Measurement, ...]:
+    """Return the next measurements, best first.
+
+    `sources` names for derived facts those they are derived from; `needed` asks for at least one
+    measurement with a command even where no rule could gain from any.
+    """
+    names, belief = _belief(ranking)
+    by_command: dict[str, list[_Answerable]] = {}
+    costs: dict[str, float] = {}
+    for question in _questions(ranking):
+        askable = _askable(question.missing, book, sources or {})
+        outcome = _outcome(question, belief)
+        for command, (fact, cost) in askable.items():
+            costs[command] = cost
+            answer = replace(outcome, fact=fact, gain=outcome.gain / len(askable))
+            by_command.setdefault(command, []).append(answer)
+    ranked = [
+        _measurement(command, answers, costs[command], names, belief)
+        for command, answers in by_command.items()
+    ]
+    kept = [one for one in ranked if one[0].gain_bits >= _LEAST_BITS]
+    kept.sort(
+        key=lambda one: (
+            -_rounded(one[0].gain_bits / (one[0].seconds + 1)),
+            not one[1],
+            one[0].seconds,
+            one[0].fact,
+        )
+    )
+    chosen = [measurement for measurement, _ in kept[:SHOWN]]
+    if needed and len(chosen) < _SPOKEN_FOR:
+        chosen += _fallbacks(book, chosen, names)[: _SPOKEN_FOR - len(chosen)]
+    return tuple(chosen)
+
+
+def _belief(ranking: Ranking) -> tuple[list[str], list[float]]:
+    """Return the leading causes and their masses; the last entry is everything else."""
+    names = [candidate.cause.id for candidate in ranking.candidates[:_CONSIDERED]]
+    masses = list(ranking.probabilities[:_CONSIDERED])
+    rest = max(1.0 - math.fsum(masses), OTHER_PRIOR / 10 if not masses else 0.0)
+    return [*names, "something else"], [*masses, rest]
+
+
+def _questions(ranking: Ranking) -> Iterable[_Question]:
+    for index, candidate in enumerate(ranking.candidates[:_CONSIDERED]):
+        if candidate.is_open:
+            yield _Question(
+                cause=index,
+                label=f"what {candidate.rule.code} presupposes holds",
+                seen=_GATE_SEEN,
+                missing=candidate.gate.missing,
+            )
+        for line, weight in zip(candidate.rule.evidence, candidate.weights, strict=False):
+            if weight.verdict.truth is Truth.UNKNOWN and weight.verdict.missing:
+                yield _Question(
+                    cause=index,
+                    label=weight.label,
+                    seen=(line.in_cause, line.otherwise),
+                    missing=weight.verdict.missing,
+                )
+
+
+def _askable(
+    missing: Iterable[str], book: FactBook, sources: Mapping[str, Sequence[str]]
+) -> dict[str, tuple[str, float]]:
+    """Return command -> (fact, cost) for the missing facts, through their sources if derived."""
+    from oomdoctor.facts.registry import specs
+
+    found: dict[str, tuple[str, float]] = {}
+    table = specs()
+    waiting, seen = sorted(missing), set(missing)
+    while waiting:
+        key = waiting.pop(0)
+        spec = table.get(key)
+        if spec is not None and spec.obtain is not None and not _is_known(book, key):
+            found.setdefault(spec.obtain, (key, spec.cost_s))
+            continue
+        for source in sources.get(key, ()):
+            if source not in seen and not _is_known(book, source):
+                seen.add(source)
+                waiting.append(source)
+    return found
+
+
+def _is_known(book: FactBook, key: str) -> bool:
+    fact = book.get(key)
+    return fact is not None and fact.origin.value != "assumed"
+
+
+def _outcome(question: _Question, belief: Sequence[float]) -> _Answerable:
+    """Update the belief by either answer; the gain is the expected drop of its entropy."""
+    cause, (in_cause, otherwise) = question.cause, question.seen
+    seen = [in_cause if index == cause else otherwise for index in range(len(belief))]
+    true_mass = [mass * share for mass, share in zip(belief, seen, strict=True)]
+    false_mass = [mass * (1 - share) for mass, share in zip(belief, seen, strict=True)]
+    p_true, p_false = math.fsum(true_mass), math.fsum(false_mass)
+    if_true, if_false = _normalised(true_mass), _normalised(false_mass)
+    expected = p_true * _entropy(if_true) + p_false * _entropy(if_false)
+    leader = _leader(belief)
+    return _Answerable(
+        question=question,
+        fact="",
+        gain=max(0.0, _entropy(belief) - expected),
+        if_true=if_true,
+        if_false=if_false,
+        flips=_leader(if_true) != leader or _leader(if_false) != leader,
+    )
+
+
+def _normalised(masses: Sequence[float]) -> tuple[float, ...]:
+    total = math.fsum(masses)
+    return tuple(mass / total for mass in masses) if total > 0 else tuple(masses)
+
+
+def _entropy(belief: Sequence[float]) -> float:
+    return -math.fsum(mass * math.log2(mass) for mass in belief if mass > 0)
+
+
+def _leader(belief: Sequence[float]) -> int:
+    return max(range(len(belief)), key=lambda index: belief[index])
+
+
+def _rounded(rate: float) -> float:
+    """Round to two digits, so that measurements of about equal worth count as tied."""
+    return float(f"{rate:.1e}")
+
+
+def _measurement(
+    command: str,
+    answers: Sequence[_Answerable],
+    cost: float,
+    names: Sequence[str],
+    belief: Sequence[float],
+) -> tuple[Measurement, bool]:
+    """Join all questions that one command answers; per cause only the best one counts."""
+    best: dict[int, _Answerable] = {}
+    for answer in answers:
+        held = best.get(answer.question.cause)
+        if held is None or answer.gain > held.gain:
+            best[answer.question.cause] = answer
+    ordered = sorted(best.values(), key=lambda one: (-one.gain, one.question.cause))
+    touched = sorted(best, key=lambda cause: -belief[cause])
+    decides = [names[cause] for cause in touched]
+    leader = names[_leader(belief[:-1])] if len(belief) > 1 else names[0]
+    if leader not in decides:
+        decides.append(leader)
+    measurement = Measurement(
+        fact=ordered[0].fact,
+        command=command,
+        seconds=cost,
+        gain_bits=round(min(math.fsum(one.gain for one in ordered), _entropy(belief)), 4),
+        decides_between=tuple(decides[:6]),
+        meanings=tuple(_meaning(one, names, belief) for one in ordered[:_SPOKEN_FOR]),
+    )
+    return measurement, any(one.flips for one in ordered)
+
+
+def _meaning(one: _Answerable, names: Sequence[str], belief: Sequence[float]) -> str:
+    cause = one.question.cause
+    percent: Callable[[float], str] = lambda mass: f"{mass * 100:.0f} %"  # noqa: E731 - a local word
+    now, yes, no = belief[cause], one.if_true[cause], one.if_false[cause]
+    return (
+        f"If so ({one.question.label}): {names[cause]} goes from {percent(now)} to {percent(yes)}; "
+        f"if not, to {percent(no)}."
+    )
+
+
+def _fallbacks(
+    book: FactBook, chosen: Sequence[Measurement], names: Sequence[str]
+) -> list[Measurement]:
+    """Return general measurements for facts that nobody stated, cheapest first."""
+    facts = {one.fact for one in chosen}
+    commands = {one.command for one in chosen}
+    return [
+        Measurement(
+            fact=fact,
+            command=command,
+            seconds=cost,
+            gain_bits=0.0,
+            decides_between=tuple(names[:-1][:4]),
+            meanings=(meaning,),
+        )
+        for fact, command, cost, meaning in FALLBACKS
+        if fact not in facts and command not in commands and not _is_known(book, fact)
+    ]
