@@ -26,11 +26,15 @@ class Expression:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A node of the all/any/not skeleton; a leaf holds a boolean expression."""
+    """A node of the all/any/not skeleton; a leaf (op "leaf") holds a boolean expression.
+
+    `heavy` says that a pattern is searched somewhere below, so that cheap parts go first.
+    """
 
     op: str
     leaf: Expression | None = None
     parts: tuple[Condition, ...] = ()
+    heavy: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
