@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import random
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 from oomdoctor.model.enums import Origin
 from oomdoctor.reason.rank import OTHER_PRIOR, SHOWN, Ranking, posterior, rank
 from tests.unit.reason.builders import book, cause, fact, line, rule, ruleset
+
+if TYPE_CHECKING:
+    import random
 
 FOREIGN = rule(
     "EXT5001",
