@@ -1,0 +1,215 @@
+"""Pick the fixes of the likely causes, with their price, saving and the exact config change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from oomdoctor.errors import OomdoctorError
+from oomdoctor.model.enums import Safety, Truth
+from oomdoctor.model.plan import Prescription, Saving
+from oomdoctor.rules.evaluate import condition_verdict, expression_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from oomdoctor.configs.dialect import ConfigReading
+    from oomdoctor.facts.book import FactBook
+    from oomdoctor.model.core import Finding
+    from oomdoctor.model.plan import Patch
+    from oomdoctor.reason.rank import Ranking
+    from oomdoctor.rules.shape import Condition, Fix, Rule, RuleSet, SavingFormula
+
+LEAST_PROBABILITY = 0.08
+"""A cause below this is listed, but nothing is prescribed for it."""
+
+_SAFETY = {Safety.SAFE: 0, Safety.CHANGES_SPEED: 1, Safety.CHANGES_MATH: 2, Safety.NEEDS_CODE: 3}
+# What people start with when a config in one of these dialects has no patch of its own.
+_ALIASES = {
+    "trl": ("trl", "hf_trainer"),
+    "unsloth": ("unsloth", "trl", "hf_trainer"),
+    "transformers": ("hf_trainer",),
+    "python": ("python", "trl", "hf_trainer"),
+    "shell": ("cli", "hf_trainer", "vllm"),
+    "notes": ("hf_trainer", "python"),
+    "plain": ("python",),
+    "hf_trainer": ("hf_trainer", "trl"),
+}
+_LIKELY = ("hf_trainer", "trl", "python", "deepspeed", "accelerate", "axolotl", "vllm")
+# Phases in which the training batch is not on the device.
+_NOT_TRAINING = ("eval", "generate", "save", "merge", "load", "resume", "import")
+_TRAIN_BATCH_KEYS = frozenset(
+    {
+        "per_device_train_batch_size",
+        "train_batch_size",
+        "train_micro_batch_size_per_gpu",
+        "micro_batch_size",
+        "gradient_accumulation_steps",
+        "batch_size",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Prescriptions in the order to try them, and the advice left out as already in force."""
+
+    prescriptions: tuple[Prescription, ...] = ()
+    suppressed: tuple[str, ...] = ()
+
+
+def prescribe(
+    ranking: Ranking, ruleset: RuleSet, book: FactBook, readings: Sequence[ConfigReading] = ()
+) -> Plan:
+    """Collect the fixes of all likely causes and of side findings, best first."""
+    rules = {rule.code: rule for rule in ruleset.rules}
+    offers = list(_offers(ranking, rules))
+    weight: dict[str, float] = {}
+    for finding, _, fix in offers:
+        weight[fix.id] = weight.get(fix.id, 0.0) + _share_of(finding)
+    made: dict[str, tuple[tuple[float, ...], Prescription]] = {}
+    suppressed: list[str] = []
+    for finding, rule, fix in offers:
+        if fix.id in made or _is_false(fix, book):
+            continue
+        if fix.in_force is not None and _truth(fix.in_force, book) is Truth.TRUE:
+            suppressed.append(f"already in force: {fix.title}")
+            continue
+        prescription = _prescription(finding, rule, fix, book, readings)
+        made[fix.id] = (_order(prescription, weight[fix.id], book), prescription)
+    ordered = sorted(made.values(), key=lambda pair: (pair[0], pair[1].fix_id))
+    return Plan(
+        prescriptions=tuple(prescription for _, prescription in ordered),
+        suppressed=tuple(dict.fromkeys(suppressed)),
+    )
+
+
+def _offers(ranking: Ranking, rules: Mapping[str, Rule]) -> Iterable[tuple[Finding, Rule, Fix]]:
+    """Yield every fix of the likely findings: first the speaking rule's, then its siblings'."""
+    likely = [one for one in ranking.findings if one.probability >= LEAST_PROBABILITY]
+    for finding in (*likely, *ranking.side_findings):
+        for code in (finding.code, *finding.other_codes):
+            rule = rules.get(code)
+            if rule is not None:
+                yield from ((finding, rule, fix) for fix in rule.fixes)
+
+
+def _share_of(finding: Finding) -> float:
+    """Side findings cure no cause: they come after everything that does."""
+    return finding.probability if finding.cause else 0.0
+
+
+def _is_false(fix: Fix, book: FactBook) -> bool:
+    return fix.needs is not None and _truth(fix.needs, book) is Truth.FALSE
+
+
+def _truth(condition: Condition, book: FactBook) -> Truth:
+    try:
+        return condition_verdict(condition, book).truth
+    except (OomdoctorError, ArithmeticError):
+        return Truth.UNKNOWN
+
+
+def _prescription(
+    finding: Finding, rule: Rule, fix: Fix, book: FactBook, readings: Sequence[ConfigReading]
+) -> Prescription:
+    saving = None if fix.saves is None else saving_of(fix.saves, book)
+    return Prescription(
+        fix_id=fix.id,
+        cause=finding.cause,
+        code=rule.code,
+        title=fix.title,
+        safety=fix.safety,
+        patches=_patches(fix, book, readings),
+        saving=saving,
+        time_factor=fix.time_factor,
+        quality=fix.quality,
+        sufficient=_sufficient(saving, book),
+        cautions=fix.cautions,
+        advice=fix.advice,
+    )
+
+
+def saving_of(formula: SavingFormula, book: FactBook) -> Saving | None:
+    """Evaluate the interval of a saving; None where facts are missing or nothing is saved."""
+    sizes: list[int] = []
+    for expression in (formula.low, formula.likely, formula.high):
+        try:
+            value, _ = expression_value(expression, book)
+        except (OomdoctorError, ArithmeticError):
+            return None
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            return None
+        sizes.append(max(0, int(value)))
+    low, likely, high = sorted(sizes)
+    if high == 0:
+        return None
+    return Saving(
+        low_bytes=low, likely_bytes=likely, high_bytes=high, formula=formula.likely.source
+    )
+
+
+def _sufficient(saving: Saving | None, book: FactBook) -> bool | None:
+    """Say False where the static states alone stay above the card; nothing proves True here.
+
+    The message tells only the first request that failed, so a saving above the overshoot does not
+    show that the step fits.
+    """
+    static = book.get("states.static_low")
+    capacity = book.value("oom.allowed") or book.value("oom.capacity") or book.value("gpu.total")
+    if saving is None or static is None or static.origin.value == "assumed":
+        return None
+    if not isinstance(capacity, int) or not isinstance(static.value, int):
+        return None
+    return False if static.value - static.slack - saving.high_bytes > capacity else None
+
+
+def _patches(fix: Fix, book: FactBook, readings: Sequence[ConfigReading]) -> tuple[Patch, ...]:
+    chosen = _dialects(fix, book, readings)
+    settings = {dialect: fix.patch[dialect] for dialect in chosen}
+    if not settings:
+        return ()
+    from oomdoctor.configs.patch import patch
+
+    try:
+        return patch(readings, settings)
+    except (OomdoctorError, ValueError, KeyError):
+        return ()
+
+
+def _dialects(fix: Fix, book: FactBook, readings: Sequence[ConfigReading]) -> tuple[str, ...]:
+    """Choose whose spelling to use: the given configs', else the likely framework's; env always."""
+    wanted: list[str] = []
+    for reading in readings:
+        names = _ALIASES.get(reading.dialect, (reading.dialect,))
+        found = next((name for name in names if name in fix.patch), None)
+        if found is not None and found not in wanted:
+            wanted.append(found)
+    if not wanted:
+        framework = book.value("job.framework")
+        first = str(framework) if framework else ""
+        names = (*_ALIASES.get(first, (first,)), *_LIKELY, *sorted(fix.patch))
+        found = next((name for name in names if name in fix.patch and name != "env"), None)
+        wanted += [] if found is None else [found]
+    return (*wanted, "env") if "env" in fix.patch and "env" not in wanted else tuple(wanted)
+
+
+def _order(prescription: Prescription, weight: float, book: FactBook) -> tuple[float, ...]:
+    """Sort by cause, then quality, then time, then bytes; what misses the phase goes last."""
+    likely = prescription.saving.likely_bytes if prescription.saving else 0
+    changes = prescription.quality != "none" or prescription.safety is Safety.CHANGES_MATH
+    return (
+        float(_misses_phase(prescription, book)),
+        -round(weight, 2),
+        float(changes),
+        float(prescription.sufficient is False),
+        prescription.time_factor,
+        float(_SAFETY[prescription.safety]),
+        -likely / max(prescription.time_factor, 0.01),
+    )
+
+
+def _misses_phase(prescription: Prescription, book: FactBook) -> bool:
+    """Say whether a fix only cuts the training batch although no training batch was there."""
+    keys = {key.rsplit(".", 1)[-1] for one in prescription.patches for key in one.settings}
+    return book.value("run.phase") in _NOT_TRAINING and bool(keys) and keys <= _TRAIN_BATCH_KEYS
