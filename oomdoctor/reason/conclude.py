@@ -1,0 +1,131 @@
+"""Put the parts of an answer together: ranking, ledger, fixes, next measurements, words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from oomdoctor.memory.fingerprint import fingerprint
+from oomdoctor.model.plan import Diagnosis
+from oomdoctor.reason import ledger, narrate, prescribe, resource, timeline
+from oomdoctor.reason.next_step import measurements
+from oomdoctor.reason.rank import Ranking, rank
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from oomdoctor.configs.dialect import ConfigReading
+    from oomdoctor.facts.book import FactBook
+    from oomdoctor.model.core import Artifact, Failure, Finding
+    from oomdoctor.model.plan import Fingerprint
+    from oomdoctor.rules.shape import Rule, RuleSet
+
+# Below this, no cause with a true gate speaks for a failure that no reader knows as memory.
+_SPEAKS = 0.30
+
+
+def conclude(
+    book: FactBook,
+    *,
+    ruleset: RuleSet,
+    failures: Sequence[Failure] = (),
+    readings: Sequence[ConfigReading] = (),
+    artifacts: Sequence[Artifact] = (),
+    notes: Sequence[str] = (),
+    sources: Mapping[str, Sequence[str]] | None = None,
+) -> Diagnosis:
+    """Return the whole diagnosis of a complete book of facts.
+
+    `failures` are all failures in input order, `sources` names for derived facts what they are
+    derived from.
+    """
+    event = timeline.first_failure(failures)
+    certain = resource.certain_resource(book, event)
+    ranking = rank(ruleset, book, certain=certain)
+    signs = resource.signs_of(book, ranking)
+    recognised = event is not None or signs is not None
+    what = resource.combined_resource(certain, ranking)
+    unrelated = event is not None and event.kind == "other" and not _speaks(ranking, what)
+    if unrelated:
+        what = "not_memory"
+    if unrelated or not recognised:
+        ranking = _silenced(ranking)
+    answer = resource.answer_of(what, conclusive=ranking.conclusive, recognised=recognised)
+    rules = {rule.code: rule for rule in ruleset.rules}
+    causes = _worded(ranking.findings, rules, book, event)
+    plan = prescribe.prescribe(ranking, ruleset, book, readings)
+    return Diagnosis(
+        answer=answer,
+        resource=what if recognised else "unknown",
+        conclusive=ranking.conclusive,
+        headline=narrate.headline(
+            answer,
+            what,
+            ranking=ranking,
+            sentence=(causes[0].says or "") if causes else "",
+            event=event,
+        ),
+        event=event,
+        facts=dict(sorted(book.facts.items())),
+        ledger=ledger.draw_up(book),
+        fingerprint=_fingerprint(book),
+        causes=causes,
+        other_probability=ranking.other_probability,
+        side_findings=_worded(ranking.side_findings, rules, book, None),
+        prescriptions=plan.prescriptions,
+        suppressed=plan.suppressed,
+        next_measurements=measurements(
+            ranking, book, sources=sources, needed=answer in ("need_evidence", "nothing_found")
+        ),
+        not_evaluated=ranking.not_evaluated,
+        conflicts=book.conflicts,
+        faults=ranking.faults,
+        ranks=timeline.fold_ranks(failures),
+        artifacts=tuple(artifacts),
+        notes=tuple(dict.fromkeys(notes)),
+        signs=signs or (),
+    )
+
+
+def _speaks(ranking: Ranking, what: str) -> bool:
+    """Say whether a rule with a true gate explains a failure that no reader knows as memory."""
+    top = ranking.top
+    if what != "unknown":
+        return True
+    return top is not None and not top.is_open and ranking.probabilities[0] >= _SPEAKS
+
+
+def _silenced(ranking: Ranking) -> Ranking:
+    """Drop the causes where there is nothing that they could be the cause of."""
+    return Ranking(
+        side_findings=ranking.side_findings,
+        not_evaluated=ranking.not_evaluated,
+        faults=ranking.faults,
+    )
+
+
+def _worded(
+    findings: Sequence[Finding],
+    rules: Mapping[str, Rule],
+    book: FactBook,
+    event: Failure | None,
+) -> tuple[Finding, ...]:
+    """Give each finding its verdict sentence, and the failure's own line if it quotes nothing."""
+    worded = []
+    for finding in findings:
+        quotes = finding.quotes
+        if not quotes and event is not None:
+            quotes = (event.line_quote,)
+        sentence = narrate.says(rules[finding.code], book.facts)
+        worded.append(replace(finding, says=sentence, quotes=quotes))
+    return tuple(worded)
+
+
+def _fingerprint(book: FactBook) -> Fingerprint | None:
+    if book.value("oom.requested") is None:
+        return None
+    try:
+        found = fingerprint(book)
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        return None
+    return found if found.matches or found.tried else None
