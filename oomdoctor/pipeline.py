@@ -1,0 +1,224 @@
+"""From inputs to a diagnosis: reads logs, tables and configs, then asks the rules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from oomdoctor.configs.reader import read_config
+from oomdoctor.errors import InputError
+from oomdoctor.evidence.clean import clean
+from oomdoctor.evidence.readers import read_all
+from oomdoctor.evidence.sniff import kind_of
+from oomdoctor.evidence.source import read_source, source_of_text
+from oomdoctor.facts.book import FactBook
+from oomdoctor.facts.given import parse_given
+from oomdoctor.reason.conclude import conclude
+from oomdoctor.reason.timeline import first_failure, timeline_facts
+
+if TYPE_CHECKING:
+    from oomdoctor.configs.dialect import ConfigReading
+    from oomdoctor.evidence.source import Source
+    from oomdoctor.model.core import Artifact, Fact, Failure, Quote
+    from oomdoctor.model.plan import Diagnosis
+
+CONFIG_KINDS = frozenset({"config", "script"})
+# Texts that every input adds to; all other facts have one best source.
+_JOINED = ("log.text", "job.text")
+
+
+@dataclass(slots=True, kw_only=True)
+class Gathered:
+    """Everything that the inputs gave, in input order; filled by `gather`."""
+
+    facts: list[Fact] = field(default_factory=list)
+    config_facts: list[Fact] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    readings: list[ConfigReading] = field(default_factory=list)
+    artifacts: list[Artifact] = field(default_factory=list)
+    closes: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+
+
+def diagnose(
+    inputs: str | Sequence[str],
+    *,
+    config: str | Mapping[str, object] | Sequence[str] | None = None,
+    facts: Sequence[str] = (),
+    rules: Sequence[str] = (),
+    preview: bool = False,
+    stdin: BinaryIO | None = None,
+) -> Diagnosis:
+    """Diagnose logs, tables and configs.
+
+    `inputs` is a path, several paths, "-" for standard input, or the text itself; `config` a path,
+    several paths, the text or a mapping. `facts` are "KEY=VALUE" strings that outrank everything
+    read, `rules` are directories with further rules, `preview` lets sandbox rules speak.
+    """
+    from oomdoctor.rules.loader import load_rules
+
+    given = parse_given(facts)
+    gathered = gather(inputs, config=config, stdin=stdin)
+    ruleset = load_rules(tuple(rules), preview=preview)
+    book = assemble(gathered, given)
+    return conclude(
+        book,
+        ruleset=ruleset,
+        failures=gathered.failures,
+        readings=gathered.readings,
+        artifacts=gathered.artifacts,
+        notes=gathered.notes,
+        sources=derived_sources(),
+    )
+
+
+def gather(
+    inputs: str | Sequence[str],
+    *,
+    config: str | Mapping[str, object] | Sequence[str] | None = None,
+    stdin: BinaryIO | None = None,
+) -> Gathered:
+    """Read all inputs and configs; what cannot be understood becomes a note."""
+    gathered = Gathered()
+    for source in _sources(inputs, name="<text>", stdin=stdin, notes=gathered.notes):
+        kind = kind_of(source)
+        if kind in CONFIG_KINDS:
+            _add_config(gathered, source, kind=kind)
+        else:
+            _add_log(gathered, source, kind=kind)
+    if isinstance(config, Mapping):
+        config = json.dumps(config, indent=1, default=str) + "\n"
+    for source in _sources(config or (), name="<config>", stdin=stdin, notes=gathered.notes):
+        _add_config(gathered, source, kind="config")
+    return gathered
+
+
+def assemble(gathered: Gathered, given: Sequence[Fact] = ()) -> FactBook:
+    """Merge facts by precedence and derive what follows from them."""
+    from oomdoctor.facts.defaults import assumed
+    from oomdoctor.facts.derive import derive
+    from oomdoctor.memory import physics
+
+    first = first_failure(gathered.failures)
+    book = FactBook().add(given)
+    if first is not None:
+        book = book.add(_own_facts(first))
+    book = book.add(_join_texts([*gathered.facts, *gathered.config_facts]), closes=gathered.closes)
+    book = book.add(timeline_facts(gathered.failures, first))
+    book = derive(book.add(assumed(book)))
+    try:
+        return physics.derive(book)
+    except Exception as fault:  # noqa: BLE001 - physics adds to an answer and never prevents it
+        gathered.notes.append(f"sizes were not derived: {type(fault).__name__}: {fault}")
+        return book
+
+
+def derived_sources() -> Mapping[str, Sequence[str]]:
+    """Return for each derived fact the facts it is derived from."""
+    from oomdoctor.facts import derive
+
+    return {step.key: step.reads for step in derive.STEPS}
+
+
+def _add_log(gathered: Gathered, source: Source, *, kind: str) -> None:
+    source = replace(source, artifact=replace(source.artifact, kind=kind))
+    document = clean(source)
+    reading = read_all(document)
+    gathered.artifacts.append(source.artifact)
+    gathered.facts += reading.facts
+    gathered.failures += sorted(reading.failures, key=lambda failure: failure.order)
+    gathered.closes |= set(reading.closes)
+    gathered.notes += [*source.notes, *document.notes, *reading.notes]
+
+
+def _add_config(gathered: Gathered, source: Source, *, kind: str) -> None:
+    artifact = replace(source.artifact, kind=kind)
+    gathered.artifacts.append(artifact)
+    gathered.notes += source.notes
+    try:
+        readings = read_config(source.text, name=artifact.id, path=artifact.path)
+    except InputError as fault:
+        gathered.notes.append(f"config left out: {fault}")
+        return
+    for reading in readings:
+        gathered.readings.append(reading)
+        gathered.config_facts += reading.facts
+        gathered.closes |= set(reading.closes)
+        gathered.notes += reading.notes
+
+
+def _own_facts(failure: Failure) -> tuple[Fact, ...]:
+    """Return the facts of the primary failure; each is quoted at least by its first line."""
+    return tuple(
+        fact if fact.quotes else replace(fact, quotes=(failure.line_quote,))
+        for fact in failure.facts
+    )
+
+
+def _join_texts(facts: Sequence[Fact]) -> list[Fact]:
+    """Join the whole-text facts of several inputs into one, with one quote per line."""
+    joined: dict[str, Fact] = {}
+    others: list[Fact] = []
+    for fact in facts:
+        if fact.key not in _JOINED:
+            others.append(fact)
+            continue
+        held = joined.get(fact.key)
+        joined[fact.key] = fact if held is None else _joined(held, fact)
+    return [*others, *joined.values()]
+
+
+def _joined(one: Fact, other: Fact) -> Fact:
+    value = f"{one.value}\n{other.value}"
+    quotes: tuple[Quote, ...] = (*one.quotes, *other.quotes)
+    aligned = len(quotes) == value.count("\n") + 1
+    return replace(one, value=value, quotes=quotes if aligned else ())
+
+
+def _sources(
+    given: str | Sequence[str], *, name: str, stdin: BinaryIO | None, notes: list[str]
+) -> list[Source]:
+    """Read every item: a text as it stands, a directory file by file, anything else as a path."""
+    items = [given] if isinstance(given, str) else list(given)
+    sources: list[Source] = []
+    for item in items:
+        if is_text(item):
+            number = sum(one.artifact.path is None for one in sources)
+            label = name if number == 0 else f"{name[:-1]}-{number + 1}>"
+            sources.append(source_of_text(item, name=label))
+        elif Path(item).is_dir():
+            sources += _directory(item, notes)
+        else:
+            sources.append(read_source(item, stdin=stdin))
+    return sources
+
+
+def _directory(path: str, notes: list[str]) -> list[Source]:
+    sources: list[Source] = []
+    for entry in sorted(Path(path).iterdir()):
+        if entry.name.startswith(".") or not entry.is_file():
+            continue
+        try:
+            sources.append(read_source(str(entry)))
+        except InputError as fault:
+            notes.append(f"left out: {fault}")
+    if not sources:
+        raise InputError(f"no readable file in {path}", hint="give the log file itself")
+    return sources
+
+
+def is_text(item: str) -> bool:
+    """Say whether a string is the text itself and not a path: line feeds, or words and no file."""
+    if "\n" in item:
+        return True
+    if item == "-" or not item.strip():
+        return not item.strip()
+    try:
+        if Path(item).exists():
+            return False
+    except (OSError, ValueError):
+        return True
+    return item.count(" ") >= 3 or ": " in item
