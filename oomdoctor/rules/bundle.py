@@ -1,12 +1,17 @@
-"""The bundle: all rules compiled to one JSON file, so that start-up parses no YAML."""
+"""The bundle: all rules compiled to one JSON file, so that start-up parses no YAML.
+
+python -m oomdoctor.rules.bundle            writes rules/bundle.json
+python -m oomdoctor.rules.bundle --check    exits 1 where it differs from the YAML
+"""
 
 from __future__ import annotations
 
+import json
+import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from oomdoctor.errors import RuleError
-from oomdoctor.rules.nodes import compose, data_of
 from oomdoctor.rules.shape import Cause
 
 if TYPE_CHECKING:
@@ -15,6 +20,7 @@ if TYPE_CHECKING:
     from oomdoctor.rules.nodes import Data
 
 CAUSES, PRIORS, BUNDLE = "causes.yaml", "priors.yaml", "bundle.json"
+FORMAT = 1
 
 
 def rules_dir() -> Path:
@@ -28,6 +34,65 @@ def rule_files(directory: Path) -> list[Path]:
     """Return the rule files of a directory (`<family>/<CODE>-<name>.yaml`, or flat), sorted."""
     names = (CAUSES, PRIORS)
     return sorted(path for path in directory.rglob("*.yaml") if path.name not in names)
+
+
+def build(directory: Path) -> dict[str, Any]:
+    """Compile all rules of a directory; the first broken one is a RuleError.
+
+    Paths are relative and rules sorted, so that equal rules give equal bundles everywhere.
+    """
+    from oomdoctor.rules.codec import encode_cause, encode_rule
+    from oomdoctor.rules.source import read_rule_file
+
+    rules = []
+    for path in rule_files(directory):
+        source = read_rule_file(path)
+        if source.rule is None:
+            raise RuleError(source.problems[0].message, location=source.problems[0].location)
+        rules.append({**encode_rule(source.rule), "path": path.relative_to(directory).as_posix()})
+    causes = [encode_cause(cause) for cause in read_causes(directory).values()]
+    return {"format": FORMAT, "files": fingerprints(directory), "causes": causes, "rules": rules}
+
+
+def fingerprints(directory: Path) -> dict[str, list[int]]:
+    """Return size and checksum of every YAML file, by which an edited one is noticed."""
+    paths = [*rule_files(directory), directory / CAUSES, directory / PRIORS]
+    return {
+        path.relative_to(directory).as_posix(): fingerprint(path.read_bytes())
+        for path in paths
+        if path.exists()
+    }
+
+
+def fingerprint(content: bytes) -> list[int]:
+    """Return size and checksum of a file's content."""
+    return [len(content), zlib.crc32(content)]
+
+
+def bundle_text(directory: Path) -> str:
+    """Return the bundle as text, one rule per line so that changes can be read."""
+    bundle = build(directory)
+    lines = []
+    for name, value in bundle.items():
+        if isinstance(value, list):
+            rows = ",\n".join(_compact(row) for row in value)
+            lines.append(f"{_compact(name)}:[\n{rows}\n]")
+        else:
+            lines.append(f"{_compact(name)}:{_compact(value)}")
+    return "{" + ",\n".join(lines) + "}\n"
+
+
+def write(directory: Path) -> Path:
+    """Write the bundle beside the rules."""
+    path = directory / BUNDLE
+    path.write_text(bundle_text(directory), encoding="utf-8")
+    return path
+
+
+def is_current(directory: Path) -> bool:
+    """Say whether the written bundle is what the YAML files compile to."""
+    path = directory / BUNDLE
+    return path.exists() and path.read_text(encoding="utf-8") == bundle_text(directory)
 
 
 def read_causes(directory: Path) -> dict[str, Cause]:
@@ -51,8 +116,28 @@ def read_causes(directory: Path) -> dict[str, Cause]:
 
 
 def _read(path: Path) -> Data:
+    from oomdoctor.rules.nodes import compose, data_of
+
     node, problems = compose(path.read_text(encoding="utf-8"), path=str(path))
     if node is None or problems:
         first = problems[0]
         raise RuleError(first.message, location=first.location)
     return data_of(node)
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def main(arguments: list[str]) -> int:
+    """Write the bundle, or with `--check` compare it."""
+    if "--check" in arguments:
+        return 0 if is_current(rules_dir()) else 1
+    write(rules_dir())
+    return 0
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.exit(main(sys.argv[1:]))

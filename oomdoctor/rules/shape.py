@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from oomdoctor.model.enums import Kind, Maturity, Safety, Severity
 
@@ -111,7 +111,7 @@ class Rule:
     says: str | None = None
     evidence: tuple[Evidence, ...] = ()
     explains: Expression | None = None
-    fixes: tuple[Fix, ...] = ()
+    fixes: Sequence[Fix] = ()
     why: str = ""
     known_problems: str = ""
     references: tuple[str, ...] = ()
