@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 CAUSES, PRIORS, BUNDLE = "causes.yaml", "priors.yaml", "bundle.json"
 FORMAT = 1
+FIXES_MARK = ',\n"fixes":[\n'
 
 
 def rules_dir() -> Path:
@@ -41,17 +42,24 @@ def build(directory: Path) -> dict[str, Any]:
 
     Paths are relative and rules sorted, so that equal rules give equal bundles everywhere.
     """
-    from oomdoctor.rules.codec import encode_cause, encode_rule
+    from oomdoctor.rules.codec import encode_cause, encode_fixes, encode_rule
     from oomdoctor.rules.source import read_rule_file
 
-    rules = []
+    rules: list[dict[str, Any]] = []
+    fixes: list[list[Any]] = []
     for path in rule_files(directory):
         source = read_rule_file(path)
         if source.rule is None:
             raise RuleError(source.problems[0].message, location=source.problems[0].location)
         rules.append({**encode_rule(source.rule), "path": path.relative_to(directory).as_posix()})
-    causes = [encode_cause(cause) for cause in read_causes(directory).values()]
-    return {"format": FORMAT, "files": fingerprints(directory), "causes": causes, "rules": rules}
+        fixes.append(encode_fixes(source.rule))
+    return {
+        "format": FORMAT,
+        "files": fingerprints(directory),
+        "causes": [encode_cause(cause) for cause in read_causes(directory).values()],
+        "rules": rules,
+        "fixes": fixes,
+    }
 
 
 def fingerprints(directory: Path) -> dict[str, list[int]]:
@@ -80,6 +88,14 @@ def bundle_text(directory: Path) -> str:
         else:
             lines.append(f"{_compact(name)}:{_compact(value)}")
     return "{" + ",\n".join(lines) + "}\n"
+
+
+def split_fixes(text: str) -> tuple[str, list[str]]:
+    """Return a bundle's JSON text without the fixes, and those of each rule as JSON text."""
+    head, found, tail = text.partition(FIXES_MARK)
+    if not found:
+        return text, []
+    return head + "}", [row.removesuffix(",") for row in tail.split("\n")[:-2]]
 
 
 def write(directory: Path) -> Path:

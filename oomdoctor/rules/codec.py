@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -24,19 +25,19 @@ _CAUSE_TEXTS = ("id", "resource", "definition", "tells_apart", "prior_reason")
 
 
 class LazyFixes(Sequence[Fix]):
-    """The fixes of a rule, decoded on first use: most rules are ruled out before that."""
+    """The fixes of a rule as JSON text, decoded on first use: few rules come that far."""
 
-    __slots__ = ("_encoded", "_fixes")
+    __slots__ = ("_fixes", "_text")
 
-    def __init__(self, encoded: list[Any]) -> None:
-        """Keep the encoded fixes."""
-        self._encoded = encoded
+    def __init__(self, text: str) -> None:
+        """Keep the JSON text of the fixes."""
+        self._text = text
         self._fixes: tuple[Fix, ...] | None = None
 
     def decoded(self) -> tuple[Fix, ...]:
         """Return all fixes."""
         if self._fixes is None:
-            self._fixes = tuple(_fix(value) for value in self._encoded)
+            self._fixes = tuple(_fix(value) for value in json.loads(self._text))
         return self._fixes
 
     @overload
@@ -49,7 +50,7 @@ class LazyFixes(Sequence[Fix]):
 
     def __len__(self) -> int:
         """Return how many fixes there are."""
-        return len(self._encoded)
+        return len(self.decoded())
 
     def __eq__(self, other: object) -> bool:
         """Compare with any other sequence of fixes."""
@@ -61,7 +62,7 @@ class LazyFixes(Sequence[Fix]):
 
 
 def encode_rule(rule: Rule) -> dict[str, Any]:
-    """Return a rule as JSON values; its inline tests are no part of it."""
+    """Return a rule as JSON values, without its fixes (and its inline tests)."""
     return {
         **{name: getattr(rule, name) for name in _TEXTS},
         "severity": rule.severity.value,
@@ -81,12 +82,16 @@ def encode_rule(rule: Rule) -> dict[str, Any]:
             for line in rule.evidence
         ],
         "explains": rule.explains and _encode_expression(rule.explains),
-        "fixes": [_encode_fix(fix) for fix in rule.fixes],
     }
 
 
-def decode_rule(value: Mapping[str, Any]) -> Rule:
-    """Return the rule that `encode_rule` encoded."""
+def encode_fixes(rule: Rule) -> list[Any]:
+    """Return the fixes of a rule as JSON values; they are stored apart."""
+    return [_encode_fix(fix) for fix in rule.fixes]
+
+
+def decode_rule(value: Mapping[str, Any], fixes: str) -> Rule:
+    """Return the rule that `encode_rule` encoded; `fixes` is the JSON text of its fixes."""
     return Rule(
         **{name: value[name] for name in _TEXTS},
         severity=Severity(value["severity"]),
@@ -106,7 +111,7 @@ def decode_rule(value: Mapping[str, Any]) -> Rule:
             for condition, in_cause, otherwise, label, group in value["evidence"]
         ),
         explains=value["explains"] and _expression(value["explains"]),
-        fixes=LazyFixes(value["fixes"]),
+        fixes=LazyFixes(fixes),
     )
 
 

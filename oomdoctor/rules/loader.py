@@ -56,9 +56,9 @@ def _builtin(home: Path, faults: list[tuple[str, str]]) -> tuple[dict[str, Cause
     else:
         causes = {value["id"]: decode_cause(value) for value in stored["causes"]}
     rules = {}
-    for value in stored["rules"] if stored else ():
+    for value, fixes in zip(stored["rules"], stored["fixes"], strict=True) if stored else ():
         if value["path"] not in current:
-            rules[value["code"]] = decode_rule(value)
+            rules[value["code"]] = decode_rule(value, fixes)
     edited = [home / name for name in sorted(current.difference(vocabulary))]
     rules.update(_compiled([path for path in edited if path.exists()], faults, causes))
     return causes, rules
@@ -67,11 +67,12 @@ def _builtin(home: Path, faults: list[tuple[str, str]]) -> tuple[dict[str, Cause
 def _stored(path: Path) -> dict[str, Any] | None:
     """Read the bundle; None where there is none, or one of another format."""
     try:
-        stored = json.loads(path.read_bytes())
+        head, fixes = bundle.split_fixes(path.read_text(encoding="utf-8"))
+        stored = json.loads(head)
     except (OSError, ValueError):
         return None
     usable = isinstance(stored, dict) and stored.get("format") == bundle.FORMAT
-    return stored if usable else None
+    return {**stored, "fixes": fixes} if usable else None
 
 
 def changed_files(home: Path, stored: dict[str, Any] | None) -> frozenset[str]:
