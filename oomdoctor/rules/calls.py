@@ -25,12 +25,14 @@ def call(compiler: Compiler, node: ast.Call) -> Part:
     """Compile a call of one of the eight functions."""
     name = node.func.id if isinstance(node.func, ast.Name) else ""
     if name not in FUNCTIONS:
-        compiler.fail(node, "a call of something else", EXPECTED)
+        raise compiler.problem(node, "a call of something else", EXPECTED)
     wanted = _ARITY.get(name)
     given = len(node.args)
     if node.keywords or (given < 2 if wanted is None else given != wanted):
         number = "two or more" if wanted is None else str(wanted)
-        compiler.fail(node, f"{name}() with other arguments", f"expected {number} in order")
+        raise compiler.problem(
+            node, f"{name}() with other arguments", f"expected {number} in order"
+        )
     if name == "matches":
         return _matches(compiler, node)
     if name == "count":
@@ -47,33 +49,35 @@ def _numeric(compiler: Compiler, name: str, node: ast.Call) -> Part:
         parts = [compiler.directed(part, Kind.BYTES) for part in parts]
     for part in parts:
         if part.kind not in NUMERIC or part.literal == "list":
-            compiler.fail(part.node, f"{describe(part)} in {name}()", "expected a number")
+            raise compiler.problem(part.node, f"{describe(part)} in {name}()", "expected a number")
     kind = common_kind(parts)
     if kind is None:
         odd = next(part for part in parts if part.kind is not parts[0].kind)
         what = f"{name}() of {describe(parts[0])} and {describe(odd)}"
-        compiler.fail(odd.node, what, remedy(parts[0], odd))
+        raise compiler.problem(odd.node, what, remedy(parts[0], odd))
     return compiler.calculated(name, parts, kind, node)
 
 
 def _matches(compiler: Compiler, node: ast.Call) -> Part:
     text, pattern = (compiler.part(argument) for argument in node.args)
     if text.kind is not Kind.TEXT or not text.fact:
-        compiler.fail(text.node, f"{describe(text)} in matches()", "expected a text fact")
+        raise compiler.problem(text.node, f"{describe(text)} in matches()", "expected a text fact")
     if pattern.literal != "string" or not pattern.tree:
-        compiler.fail(pattern.node, f"{describe(pattern)} in matches()", "expected a pattern")
+        raise compiler.problem(
+            pattern.node, f"{describe(pattern)} in matches()", "expected a pattern"
+        )
     fault = fault_of(str(pattern.tree))
     if fault is not None:
         message, offset = fault
         start = len(compiler.source.encode()[: pattern.node.col_offset].decode())
-        compiler.fail_at(start + 1 + offset, f"bad pattern: {message}", "expected a regex")
+        raise compiler.problem_at(start + 1 + offset, f"bad pattern: {message}", "expected a regex")
     return Part(tree=["matches", text.tree, pattern.tree], kind=Kind.BOOL, node=node)
 
 
 def _count(compiler: Compiler, node: ast.Call) -> Part:
     text = compiler.part(node.args[0])
     if text.kind is not Kind.TEXT or not text.fact:
-        compiler.fail(text.node, f"{describe(text)} in count()", "expected a text fact")
+        raise compiler.problem(text.node, f"{describe(text)} in count()", "expected a text fact")
     return Part(tree=["count", text.tree], kind=Kind.COUNT, node=node)
 
 
@@ -81,9 +85,9 @@ def _presence(compiler: Compiler, name: str, node: ast.Call) -> Part:
     fact = compiler.part(node.args[0])
     spec = specs().get(fact.fact)
     if spec is None:
-        compiler.fail(fact.node, f"{describe(fact)} in {name}()", "expected a fact key")
+        raise compiler.problem(fact.node, f"{describe(fact)} in {name}()", "expected a fact key")
     if not spec.closed_by:
-        compiler.fail(
+        raise compiler.problem(
             fact.node,
             f"{name}({fact.fact}) can never be known: no input is complete about it",
             "expected a fact that a parsed config closes (closed_by)",

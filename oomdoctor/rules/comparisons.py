@@ -12,6 +12,7 @@ from oomdoctor.rules.versions import parse_range, version_key
 
 if TYPE_CHECKING:
     from oomdoctor.rules.language import Compiler
+    from oomdoctor.rules.shape import Tree
 
 ORDERINGS = {
     ast.Lt: "<",
@@ -26,7 +27,7 @@ ORDERINGS = {
 def compare(compiler: Compiler, node: ast.Compare) -> Part:
     """Compile one comparison; chains are refused because unknown values make them unclear."""
     if len(node.ops) > 1:
-        compiler.fail(
+        raise compiler.problem(
             node.comparators[1], "a chain of comparisons", "expected one; join two with `and`"
         )
     left, right = compiler.part(node.left), compiler.part(node.comparators[0])
@@ -37,15 +38,15 @@ def compare(compiler: Compiler, node: ast.Compare) -> Part:
         return Part(tree=tree, kind=Kind.BOOL, node=node)
     op = ORDERINGS.get(type(operator))
     if op is None:
-        compiler.fail(node, "`is` is not part of the language", "expected == or !=")
+        raise compiler.problem(node, "`is` is not part of the language", "expected == or !=")
     if "list" in (left.literal, right.literal):
-        compiler.fail(node, "a list cannot be compared", "expected `in` before a list")
+        raise compiler.problem(node, "a list cannot be compared", "expected `in` before a list")
     left, right = compiler.directed(left, right.kind), compiler.directed(right, left.kind)
     tree = _ordering(compiler, op, left, right)
     return Part(tree=tree, kind=Kind.BOOL, node=node)
 
 
-def _ordering(compiler: Compiler, op: str, left: Part, right: Part) -> list[object]:
+def _ordering(compiler: Compiler, op: str, left: Part, right: Part) -> Tree:
     if comparable(left, right):
         return [op, left.tree, right.tree]
     if left.kind in WORDS and right.kind in WORDS:
@@ -55,10 +56,10 @@ def _ordering(compiler: Compiler, op: str, left: Part, right: Part) -> list[obje
         same = ["iff", left.tree, right.tree]
         return same if op == "==" else ["not", same]
     what = f"cannot compare {describe(left)} with {describe(right)}"
-    compiler.fail(right.node, what, remedy(left, right))
+    raise compiler.problem(right.node, what, remedy(left, right))
 
 
-def _word_comparison(compiler: Compiler, op: str, left: Part, right: Part) -> list[object]:
+def _word_comparison(compiler: Compiler, op: str, left: Part, right: Part) -> Tree:
     if Kind.VERSION in (left.kind, right.kind):
         for part in (left, right):
             if part.kind is not Kind.VERSION:
@@ -72,10 +73,10 @@ def _word_comparison(compiler: Compiler, op: str, left: Part, right: Part) -> li
     return same if op == "==" else ["not", same]
 
 
-def _membership(compiler: Compiler, item: Part, group: Part) -> list[object]:
+def _membership(compiler: Compiler, item: Part, group: Part) -> Tree:
     if item.kind is Kind.VERSION and group.literal == "string":
         if parse_range(str(group.tree)) is None:
-            compiler.fail(
+            raise compiler.problem(
                 group.node,
                 f"{group.tree!r} is no version range",
                 "expected bounds such as '>=2.1,<2.4'",
@@ -83,13 +84,13 @@ def _membership(compiler: Compiler, item: Part, group: Part) -> list[object]:
         return ["in_range", item.tree, group.tree]
     if group.literal != "list" or not isinstance(group.tree, list):
         expected = "expected a list, such as in ['a', 'b'] (a range string after a version)"
-        compiler.fail(group.node, f"{describe(group)} after `in`", expected)
+        raise compiler.problem(group.node, f"{describe(group)} after `in`", expected)
     strings = [value for value in group.tree if isinstance(value, str)]
     if item.kind in NUMERIC and item.kind is not Kind.BYTES and not strings:
         return ["or", *(["==", item.tree, value] for value in group.tree)]
     if item.kind not in (Kind.ENUM, Kind.TEXT) or len(strings) < len(group.tree):
         expected = "expected an enum or text fact in a list of strings"
-        compiler.fail(item.node, f"{describe(item)} before `in`", expected)
+        raise compiler.problem(item.node, f"{describe(item)} before `in`", expected)
     if item.kind is Kind.ENUM and isinstance(group.node, ast.List):
         for value, node in zip(strings, group.node.elts, strict=True):
             _require_choice(compiler, item, value, node)
@@ -98,12 +99,12 @@ def _membership(compiler: Compiler, item: Part, group: Part) -> list[object]:
 
 def _require_equality(compiler: Compiler, op: str, part: Part) -> None:
     if op not in ("==", "!="):
-        compiler.fail(part.node, f"{describe(part)} has no order", "expected == or !=")
+        raise compiler.problem(part.node, f"{describe(part)} has no order", "expected == or !=")
 
 
 def _require_version(compiler: Compiler, part: Part) -> None:
     if part.literal != "string" or version_key(str(part.tree)) is None:
-        compiler.fail(
+        raise compiler.problem(
             part.node, f"{describe(part)} is no version", "expected a version such as '2.3'"
         )
 
@@ -118,4 +119,6 @@ def _require_choice(compiler: Compiler, fact: Part, value: str, node: ast.expr) 
     near = get_close_matches(value, spec.choices, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}? " if near else ""
     choices = ", ".join(spec.choices)
-    compiler.fail(node, f"{fact.fact} is never {value!r}", f"{hint}expected one of {choices}")
+    raise compiler.problem(
+        node, f"{fact.fact} is never {value!r}", f"{hint}expected one of {choices}"
+    )

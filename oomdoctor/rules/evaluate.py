@@ -114,15 +114,25 @@ def total_nats(weights: tuple[Weight, ...]) -> float:
     return sum(weight.nats for weight in weights if weight.counted)
 
 
+def guarded_gate(rule: Rule, book: FactBook) -> Verdict | RuleFault:
+    """Evaluate a gate; a bug in one rule becomes a fault and never hides the others."""
+    try:
+        return gate(rule, book)
+    except Exception as error:  # noqa: BLE001 - any bug, by intent
+        return RuleFault(code=rule.code, message=f"{type(error).__name__}: {error}")
+
+
 def evaluate_gates(ruleset: RuleSet, book: FactBook) -> RuleResult:
     """Evaluate the gate of every rule; a rule that fails becomes a fault, the others go on."""
     gates = {}
     faults = [RuleFault(code=code, message=message) for code, message in ruleset.faults]
     for rule in ruleset.rules:
-        try:
-            gates[rule.code] = gate(rule, book)
-        except Exception as error:  # noqa: BLE001 - a bug in one rule never hides the others
-            faults.append(RuleFault(code=rule.code, message=f"{type(error).__name__}: {error}"))
+        verdict = guarded_gate(rule, book)
+        if isinstance(verdict, RuleFault):
+            faults.append(verdict)
+        else:
+            gates[rule.code] = verdict
+            faults += pattern_faults(rule, book)
     return RuleResult(gates=gates, faults=tuple(faults))
 
 

@@ -53,22 +53,29 @@ def arithmetic_kind(op: str, left: Kind, right: Kind) -> Kind | None:
     if op in ("+", "-"):
         return left if left is right else None
     if op == "*":
-        if left in PLAIN:
-            return right
-        return left if right in PLAIN else None
-    if right in PLAIN:
-        return left
-    if left is not right:
-        return None
-    return Kind.RATIO if op == "/" else Kind.COUNT
+        return _scaled_kind(left, right)
+    return _quotient_kind(op, left, right)
 
 
 def _plain_kind(op: str, left: Kind, right: Kind) -> Kind:
     if op == "//":
         return Kind.COUNT
-    if op == "/" or Kind.RATIO in (left, right):
-        return Kind.RATIO
-    return Kind.COUNT
+    return Kind.RATIO if op == "/" or Kind.RATIO in (left, right) else Kind.COUNT
+
+
+def _scaled_kind(left: Kind, right: Kind) -> Kind | None:
+    """Return the measure that a plain number scales: two measures have no product."""
+    if left in PLAIN:
+        return right
+    return left if right in PLAIN else None
+
+
+def _quotient_kind(op: str, left: Kind, right: Kind) -> Kind | None:
+    if right in PLAIN:
+        return left
+    if left is not right:
+        return None
+    return Kind.RATIO if op == "/" else Kind.COUNT
 
 
 def common_kind(parts: list[Part]) -> Kind | None:

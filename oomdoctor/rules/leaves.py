@@ -13,7 +13,7 @@ from oomdoctor.rules.truth import combine, negate, truth_of
 from oomdoctor.rules.versions import COMPARE, in_range, version_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from oomdoctor.facts.book import FactBook
     from oomdoctor.model.core import Quote
@@ -30,29 +30,22 @@ def leaf_verdict(tree: Node, book: FactBook) -> Verdict:
     head = str(tree[0])
     if head in COMPARE:
         return _compare(head, tree, book)
-    match head:
-        case "fact":
-            return _bool_fact(str(tree[1]), book)
-        case "value":
-            return Verdict(truth=truth_of(tree[1]))
-        case "not":
-            return negate(leaf_verdict(tree[1], book))
-        case "and" | "or":
-            absorbing = Truth.FALSE if head == "and" else Truth.TRUE
-            return _all_or_any(tree[1:], book, absorbing)
-        case "iff":
-            return _iff(leaf_verdict(tree[1], book), leaf_verdict(tree[2], book))
-        case "matches":
-            return _matches(str(_key(tree[1])), str(tree[2]), book)
-        case "present":
-            return _present(_key(tree[1]), book)
-        case _:
-            return _words(head, tree, book)
+    evaluate = _FORMS.get(head)
+    return _words(head, tree, book) if evaluate is None else evaluate(tree, book)
 
 
-def _all_or_any(parts: list[Node], book: FactBook, absorbing: Truth) -> Verdict:
+def _value(tree: list[Node], book: FactBook) -> Verdict:  # noqa: ARG001 - a constant reads nothing
+    return Verdict(truth=truth_of(tree[1]))
+
+
+def _not(tree: list[Node], book: FactBook) -> Verdict:
+    return negate(leaf_verdict(tree[1], book))
+
+
+def _all_or_any(tree: list[Node], book: FactBook) -> Verdict:
+    absorbing = Truth.FALSE if tree[0] == "and" else Truth.TRUE
     verdicts = []
-    for part in parts:
+    for part in tree[1:]:
         verdict = leaf_verdict(part, book)
         verdicts.append(verdict)
         if verdict.truth is absorbing:
@@ -60,7 +53,8 @@ def _all_or_any(parts: list[Node], book: FactBook, absorbing: Truth) -> Verdict:
     return combine(verdicts, absorbing=absorbing)
 
 
-def _iff(one: Verdict, other: Verdict) -> Verdict:
+def _iff(tree: list[Node], book: FactBook) -> Verdict:
+    one, other = leaf_verdict(tree[1], book), leaf_verdict(tree[2], book)
     same = combine((one, other), absorbing=Truth.FALSE)
     if Truth.UNKNOWN in (one.truth, other.truth):
         missing = one.missing | other.missing
@@ -79,20 +73,22 @@ def _unknown(*keys: str, read: frozenset[str] | None = None) -> Verdict:
     return Verdict(truth=Truth.UNKNOWN, read=missing if read is None else read, missing=missing)
 
 
-def _bool_fact(key: str, book: FactBook) -> Verdict:
+def _bool_fact(tree: list[Node], book: FactBook) -> Verdict:
+    key = str(tree[1])
     fact = book.get(key)
     if fact is None or not isinstance(fact.value, bool):
         return _unknown(key)
     return Verdict(truth=truth_of(fact.value), read=frozenset((key,)), quotes=fact.quotes)
 
 
-def _present(key: str, book: FactBook) -> Verdict:
+def _present(tree: list[Node], book: FactBook) -> Verdict:
     """Say whether an input states a fact; only an input read to its end can say no.
 
     A default that was assumed is no statement.
     """
     from oomdoctor.facts.registry import spec_of
 
+    key = _key(tree[1])
     fact = book.get(key)
     if fact is not None and fact.origin is not Origin.ASSUMED:
         return Verdict(truth=Truth.TRUE, read=frozenset((key,)), quotes=fact.quotes)
@@ -101,8 +97,9 @@ def _present(key: str, book: FactBook) -> Verdict:
     return _unknown(key)
 
 
-def _matches(key: str, pattern: str, book: FactBook) -> Verdict:
+def _matches(tree: list[Node], book: FactBook) -> Verdict:
     """Search a pattern in a text fact; the verdict quotes the lines that it hits."""
+    key, pattern = _key(tree[1]), str(tree[2])
     fact = book.get(key)
     if fact is None or not isinstance(fact.value, str):
         return _unknown(key)
@@ -250,3 +247,15 @@ def _version_truth(head: str, words: list[str]) -> bool | None:
         return in_range(version, words[1])
     other: VersionKey | None = version_key(words[1])
     return None if other is None else COMPARE[head.removeprefix("version")](version, other)
+
+
+_FORMS: Mapping[str, Callable[[list[Node], FactBook], Verdict]] = {
+    "fact": _bool_fact,
+    "value": _value,
+    "not": _not,
+    "and": _all_or_any,
+    "or": _all_or_any,
+    "iff": _iff,
+    "matches": _matches,
+    "present": _present,
+}

@@ -92,9 +92,11 @@ def changed_files(home: Path, stored: dict[str, Any] | None) -> frozenset[str]:
     for name, path in names.items():
         held = known.get(name)
         status = path.stat()
-        if held is None or status.st_size != held[0]:
-            changed.add(name)
-        elif status.st_mtime_ns > written and bundle.fingerprint(path.read_bytes()) != held:
+        if (
+            held is None
+            or status.st_size != held[0]
+            or (status.st_mtime_ns > written and bundle.fingerprint(path.read_bytes()) != held)
+        ):
             changed.add(name)
     return frozenset(changed)
 

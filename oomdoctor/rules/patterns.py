@@ -34,7 +34,7 @@ def fault_of(pattern: str) -> tuple[str, int] | None:
     try:
         compiled(pattern)
     except regex.error as error:
-        return str(error.msg), error.pos or 0
+        return str(error).partition(" at position ")[0], getattr(error, "pos", None) or 0
     except (OverflowError, RecursionError) as error:
         return str(error), 0
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ VersionKey: TypeAlias = "tuple[tuple[int, ...], int]"
 _SUFFIXES = (("dev", -4), ("a", -3), ("b", -2), ("c", -1), ("rc", -1), ("pre", -1), ("post", 1))
 _RANGE_OPS = (">=", "<=", "==", "!=", ">", "<")
 
-COMPARE: Mapping[str, Callable[[object, object], bool]] = {
+COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
