@@ -13,9 +13,18 @@ _LATIN = 0x100
 _PLANE = 0x10000
 _TAB = "    "
 TAIL = 3  # a third of a cut text is its tail: most messages say what matters first
-_SPECIAL = frozenset("\\`*_{}[]()#+-.!|~$")
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"}
-_ACTIVE = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;", "#": "&#35;", ":": "&#58;"}
+_SPECIAL = frozenset("\\`*_{}[]|~$")
+_BULLETS = ("-", "+", "=")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"}
+# Issue trackers link names, numbers and addresses after they have resolved entities: only a comment
+# in between keeps `@all` from being one.
+_BREAK = "<!-- -->"
+_LINKS = (
+    ("@", f"@{_BREAK}"),
+    ("#", f"#{_BREAK}"),
+    ("://", f":{_BREAK}//"),
+    ("www.", f"www{_BREAK}."),
+)
 
 
 def visible(text: str, *, ascii_only: bool = False) -> str:
@@ -73,19 +82,25 @@ def _taken(text: str, room: int) -> str:
 
 
 def html(text: str) -> str:
-    """Return `text` for the inside of an HTML element."""
-    return "".join(_ENTITIES.get(char, char) for char in visible(text))
+    """Return `text` for the inside of an HTML element in an issue."""
+    shown = visible(text)
+    for char, entity in _ENTITIES.items():
+        shown = shown.replace(char, entity)
+    return _unlinked(shown)
 
 
 def markdown(text: str) -> str:
     """Return `text` so that Markdown shows it word for word: no markup, mention, link or HTML."""
-    return "".join(_marked(char) for char in visible(text)).replace("www\\.", "www&#46;")
+    shown = "".join(f"\\{char}" if char in _SPECIAL else char for char in visible(text))
+    for char in "&<>":
+        shown = shown.replace(char, _ENTITIES[char])
+    return _unlinked(f"\\{shown}" if shown.startswith(_BULLETS) else shown)
 
 
-def _marked(char: str) -> str:
-    if char in _ACTIVE:
-        return _ACTIVE[char]
-    return f"\\{char}" if char in _SPECIAL else char
+def _unlinked(text: str) -> str:
+    for sign, broken in _LINKS:
+        text = text.replace(sign, broken)
+    return text
 
 
 def code_span(text: str) -> str:
