@@ -134,6 +134,15 @@ def _fix_faults(rule: Rule) -> Iterator[tuple[str, str]]:
             yield "fixes", f"fix {fix.id} has neither a patch nor advice"
 
 
+def _unfinished_faults(rule: Rule) -> Iterator[tuple[str, str]]:
+    texts = {"title": rule.title, "says": rule.says or "", "why": rule.why}
+    texts["known_problems"] = rule.known_problems
+    texts["fixes"] = " ".join(f"{fix.title} {fix.advice}" for fix in rule.fixes)
+    for field, text in texts.items():
+        if "TODO" in text:
+            yield field, "the template's TODO is still there"
+
+
 def _link_faults(rule: Rule) -> Iterator[tuple[str, str]]:
     for link in rule.references:
         if not re.fullmatch(r"https?://[\w.-]+\.[a-z]{2,}(/[^\s<>\"]*)?", link):
@@ -180,6 +189,7 @@ CHECKS: tuple[Callable[[Rule], Iterator[tuple[str, str]]], ...] = (
     _evidence_faults,
     _sentence_faults,
     _fix_faults,
+    _unfinished_faults,
     _link_faults,
     _pattern_faults,
 )
