@@ -50,6 +50,8 @@ def diagnose(
     facts: Sequence[str] = (),
     rules: Sequence[str] = (),
     preview: bool = False,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
     stdin: BinaryIO | None = None,
 ) -> Diagnosis:
     """Diagnose logs, tables and configs.
@@ -57,12 +59,15 @@ def diagnose(
     `inputs` is a path, several paths, "-" for standard input, or the text itself; `config` a path,
     several paths, the text or a mapping. `facts` are "KEY=VALUE" strings that outrank everything
     read, `rules` are directories with further rules, `preview` lets sandbox rules speak.
+    `select` and `ignore` are starts of codes: of the rules that may speak, and that may not.
     """
     from oomdoctor.rules.loader import load_rules
+    from oomdoctor.rules.selection import selected
 
     given = parse_given(facts)
     gathered = gather(inputs, config=config, stdin=stdin)
     ruleset = load_rules(tuple(rules), preview=preview)
+    ruleset = selected(ruleset, select=select, ignore=ignore)
     book = assemble(gathered, given)
     return conclude(
         book,

@@ -1,0 +1,40 @@
+"""Which rules may speak: those selected by the start of their code, without those ignored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from oomdoctor.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from oomdoctor.rules.shape import RuleSet
+
+
+def selected(
+    ruleset: RuleSet, *, select: Sequence[str] = (), ignore: Sequence[str] = ()
+) -> RuleSet:
+    """Return the rules whose code starts like one of `select` (all, without it) and no `ignore`.
+
+    A prefix that no code has is an error, because a misspelt one would silence rules unnoticed.
+    """
+    if not (select or ignore):
+        return ruleset
+    codes = [rule.code for rule in ruleset.rules]
+    for prefix in (*select, *ignore):
+        if not any(code.startswith(prefix) for code in codes):
+            raise UsageError(f"no rule's code starts with {prefix!r}", hint=_families(codes))
+    kept = tuple(
+        rule
+        for rule in ruleset.rules
+        if (not select or rule.code.startswith(tuple(select)))
+        and not rule.code.startswith(tuple(ignore))
+    )
+    return replace(ruleset, rules=kept)
+
+
+def _families(codes: Iterable[str]) -> str:
+    families = sorted({code[:4] for code in codes})
+    return f"families are {', '.join(families)}; `oomdoctor rules list` shows all codes"
