@@ -86,7 +86,7 @@ class Inputs:
             raise MissingFactError(key)
         return value
 
-    def int(self, key: str) -> int:
+    def whole(self, key: str) -> int:
         """Return a number as an integer; without it the derivation gives nothing."""
         return int(self.number(key))
 

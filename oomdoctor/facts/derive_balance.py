@@ -23,14 +23,14 @@ FIT_SHARE = 0.25
 def reserved(facts: Inputs) -> Outcome:
     """Allocated + reserved but unallocated."""
     keys = ("torch.allocated", "torch.reserved_unallocated")
-    total = sum(map(facts.int, keys))
+    total = sum(map(facts.whole, keys))
     return Outcome(total, "allocated + reserved but unallocated", facts.slack(*keys))
 
 
 @derives("torch.reserved_unallocated", reads=("torch.reserved", "torch.allocated"))
 def reserved_unallocated(facts: Inputs) -> Outcome:
     """Reserved - allocated."""
-    cache = max(0, facts.int("torch.reserved") - facts.int("torch.allocated"))
+    cache = max(0, facts.whole("torch.reserved") - facts.whole("torch.allocated"))
     slack = facts.slack("torch.reserved", "torch.allocated")
     return Outcome(cache, "reserved - allocated", slack)
 
@@ -39,7 +39,7 @@ def reserved_unallocated(facts: Inputs) -> Outcome:
 def allocated(facts: Inputs) -> Outcome | None:
     """Reserved - reserved but unallocated."""
     keys = ("torch.reserved", "torch.reserved_unallocated")
-    live = facts.int(keys[0]) - facts.int(keys[1])
+    live = facts.whole(keys[0]) - facts.whole(keys[1])
     if live < 0:
         return None
     return Outcome(live, "reserved - reserved but unallocated", facts.slack(*keys))
@@ -48,7 +48,7 @@ def allocated(facts: Inputs) -> Outcome | None:
 @derives("torch.awaiting_free", reads=("torch.active", "torch.allocated"))
 def awaiting_free(facts: Inputs) -> Outcome:
     """Active - allocated: blocks that wait for another stream."""
-    waiting = max(0, facts.int("torch.active") - facts.int("torch.allocated"))
+    waiting = max(0, facts.whole("torch.active") - facts.whole("torch.allocated"))
     return Outcome(waiting, "active - allocated", facts.slack("torch.active", "torch.allocated"))
 
 
@@ -78,7 +78,7 @@ def shortfall(facts: Inputs) -> Outcome | None:
     """Requested - what was left: of the card, or of the cap on this process."""
     if facts.maybe_flag("oom.absurd_size"):
         return None
-    asked = facts.int("oom.requested")
+    asked = facts.whole("oom.requested")
     left = list(_room(facts))
     if not left:
         return None
@@ -111,7 +111,7 @@ def request_fits_free(facts: Inputs) -> Outcome | None:
     """Whether the free memory clearly covers the segment of the request, or clearly does not."""
     if facts.maybe_flag("oom.absurd_size"):
         return None
-    asked, free = facts.int("oom.requested"), facts.int("oom.free")
+    asked, free = facts.whole("oom.requested"), facts.whole("oom.free")
     slack = facts.slack("oom.requested", "oom.free")
     spare = free - max(asked, segment_bytes(asked))
     if spare - slack > max(FIT_MARGIN, FIT_SHARE * asked):
@@ -136,7 +136,7 @@ def listed_is_self(facts: Inputs) -> Outcome | None:
     """Whether the largest listed process is this one: inside a PID namespace it bears a number."""
     if facts.maybe_int("oom.this_process") is not None:
         return None
-    largest, held = facts.int("oom.largest_process"), facts.int("torch.reserved")
+    largest, held = facts.whole("oom.largest_process"), facts.whole("torch.reserved")
     slack = facts.slack("oom.largest_process", "torch.reserved")
     if largest + slack < held:
         alone = (facts.maybe_int("oom.listed_processes") or 1) == 1
@@ -156,7 +156,7 @@ def listed_is_self(facts: Inputs) -> Outcome | None:
 def outside(facts: Inputs) -> Outcome:
     """Capacity - free - reserved: contexts, libraries and other processes together."""
     keys = ("oom.capacity", "oom.free", "torch.reserved")
-    rest = facts.int(keys[0]) - facts.int(keys[1]) - facts.int(keys[2])
+    rest = facts.whole(keys[0]) - facts.whole(keys[1]) - facts.whole(keys[2])
     return Outcome(max(0, rest), "capacity - free - reserved", facts.slack(*keys))
 
 
@@ -169,7 +169,7 @@ def context(facts: Inputs) -> Outcome | None:
     key = _self_key(facts)
     if key is None:
         return None
-    rest = max(0, facts.int(key) - facts.int("torch.reserved"))
+    rest = max(0, facts.whole(key) - facts.whole("torch.reserved"))
     return Outcome(rest, "this process - reserved", facts.slack(key, "torch.reserved"))
 
 
@@ -202,9 +202,9 @@ def foreign(facts: Inputs) -> Outcome | None:
     if key is None:
         return _foreign_by_table(facts)
     keys = ("oom.capacity", "oom.free", key)
-    rest = facts.int(keys[0]) - facts.int(keys[1]) - facts.int(key)
+    rest = facts.whole(keys[0]) - facts.whole(keys[1]) - facts.whole(key)
     listed = facts.maybe_int("oom.listed_processes_bytes") or 0
-    others = listed - (facts.int(key) if key == "oom.largest_process" else 0)
+    others = listed - (facts.whole(key) if key == "oom.largest_process" else 0)
     if others > max(0, rest):
         slack = facts.slack("oom.listed_processes_bytes")
         return Outcome(others, "sum of the other listed processes", slack)
@@ -213,10 +213,10 @@ def foreign(facts: Inputs) -> Outcome | None:
 
 def _foreign_by_table(facts: Inputs) -> Outcome | None:
     """Return used - largest row where that row is this process by its size."""
-    row, held = facts.int("gpu.largest_row"), facts.int("torch.reserved")
+    row, held = facts.whole("gpu.largest_row"), facts.whole("torch.reserved")
     if not CONTEXT_LOW <= row - held <= CONTEXT_HIGH:
         return None
-    rest = max(0, facts.int("gpu.used") - row)
+    rest = max(0, facts.whole("gpu.used") - row)
     return Outcome(
         rest, "used - largest row (this process)", facts.slack("gpu.used", "gpu.largest_row")
     )
@@ -225,9 +225,9 @@ def _foreign_by_table(facts: Inputs) -> Outcome | None:
 @derives("balance.foreign_low", reads=("balance.outside", "oom.capacity", "gpu.foreign"))
 def foreign_low(facts: Inputs) -> Outcome:
     """Outside - the most that one context usually takes; never above the known share."""
-    capacity = facts.int("oom.capacity")
+    capacity = facts.whole("oom.capacity")
     allowance = int(max(CONTEXT_USUAL_HIGH, CAPACITY_ALLOWANCE * capacity))
-    low = max(0, facts.int("balance.outside") - allowance)
+    low = max(0, facts.whole("balance.outside") - allowance)
     known = facts.maybe_int("gpu.foreign")
     words = "outside - max(1.5 GiB, 4 % of the capacity)"
     return Outcome(low if known is None else min(low, known), words, facts.slack("balance.outside"))

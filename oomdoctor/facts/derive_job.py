@@ -15,7 +15,7 @@ FULL_SHARE = 0.99
 @derives("train.tokens", reads=("train.micro_batch", "train.seq_len", "job.task"))
 def tokens(facts: Inputs) -> Outcome:
     """Rows x tokens per row; a preference pair is two rows of one forward pass."""
-    count = facts.int("train.micro_batch") * facts.int("train.seq_len")
+    count = facts.whole("train.micro_batch") * facts.whole("train.seq_len")
     if facts.maybe_text("job.task") in PAIR_TASKS:
         return Outcome(2 * count, "2 (chosen and rejected) x rows x tokens per row")
     return Outcome(count, "rows x tokens per row")
@@ -24,7 +24,7 @@ def tokens(facts: Inputs) -> Outcome:
 @derives("dist.world_size", reads=("gpu.count", "job.launcher"))
 def world_size(facts: Inputs) -> Outcome | None:
     """One rank per visible card under a launcher; a single visible card is a single rank."""
-    cards = facts.int("gpu.count")
+    cards = facts.whole("gpu.count")
     launched = (facts.maybe_text("job.launcher") or "python") != "python"
     if cards == 1 or (cards > 1 and launched):
         return Outcome(cards, "one rank per visible card", guess=cards > 1)
@@ -34,7 +34,7 @@ def world_size(facts: Inputs) -> Outcome | None:
 @derives("dist.kind", reads=("dist.world_size",))
 def kind(facts: Inputs) -> Outcome | None:
     """A single rank shares nothing."""
-    return Outcome("none", "a single rank") if facts.int("dist.world_size") == 1 else None
+    return Outcome("none", "a single rank") if facts.whole("dist.world_size") == 1 else None
 
 
 def _shards(facts: Inputs, kinds: frozenset[str]) -> Outcome | None:
@@ -70,8 +70,8 @@ def global_batch(facts: Inputs) -> Outcome | None:
     """Rows per device x accumulation x ranks, where every rank is a data-parallel one."""
     if facts.maybe_text("dist.kind") in SPLIT_MODEL:
         return None
-    rows = facts.int("train.micro_batch") * facts.int("train.grad_accum")
-    return Outcome(rows * facts.int("dist.world_size"), "rows x accumulation x ranks")
+    rows = facts.whole("train.micro_batch") * facts.whole("train.grad_accum")
+    return Outcome(rows * facts.whole("dist.world_size"), "rows x accumulation x ranks")
 
 
 @derives(

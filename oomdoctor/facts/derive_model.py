@@ -68,7 +68,7 @@ def kind(facts: Inputs) -> Outcome:
 @derives("model.head_dim", reads=("model.hidden", "model.heads"))
 def head_dim(facts: Inputs) -> Outcome | None:
     """Hidden size / heads, where that is a whole number."""
-    size, rest = divmod(facts.int("model.hidden"), facts.int("model.heads"))
+    size, rest = divmod(facts.whole("model.hidden"), facts.whole("model.heads"))
     return None if rest else Outcome(size, "hidden size / heads")
 
 
@@ -90,15 +90,15 @@ def params_of_shape(facts: Inputs) -> Outcome | None:
     """Sum of the matrices of a decoder; three feed-forward matrices where it is gated."""
     if facts.maybe_int("model.experts"):
         return None
-    layers, hidden = facts.int("model.layers"), facts.int("model.hidden")
-    width = facts.int("model.intermediate")
-    queries = facts.int("model.heads") * facts.int("model.head_dim")
-    keys = (facts.maybe_int("model.kv_heads") or facts.int("model.heads")) * facts.int(
+    layers, hidden = facts.whole("model.layers"), facts.whole("model.hidden")
+    width = facts.whole("model.intermediate")
+    queries = facts.whole("model.heads") * facts.whole("model.head_dim")
+    keys = (facts.maybe_int("model.kv_heads") or facts.whole("model.heads")) * facts.whole(
         "model.head_dim"
     )
     matrices = 2 if width == 4 * hidden else 3
     layer = hidden * (2 * queries + 2 * keys + matrices * width)
-    tables = facts.int("model.vocab") * hidden * (1 if facts.maybe_flag("model.tied") else 2)
+    tables = facts.whole("model.vocab") * hidden * (1 if facts.maybe_flag("model.tied") else 2)
     total = layers * layer + tables
     return Outcome(total, "sum of the matrices of its shape", SHAPE_SLACK * total)
 
@@ -140,7 +140,7 @@ def adapter_params(facts: Inputs) -> Outcome | None:
     saved = _saved(facts, facts.maybe_text("lora.modules_to_save") or "")
     if saved is None:
         return None
-    total = facts.int("model.layers") * facts.int("lora.rank") * per_layer + saved
+    total = facts.whole("model.layers") * facts.whole("lora.rank") * per_layer + saved
     words = "layers x rank x (inputs + outputs) of the targets"
     return Outcome(total, f"{words} + whole modules" if saved else words)
 
@@ -154,11 +154,11 @@ def _targets(text: str) -> tuple[str, ...]:
 
 def _adapter_layer(facts: Inputs, targets: tuple[str, ...]) -> int | None:
     """Return the summed inputs + outputs of one layer's targets; None for unknown names."""
-    hidden = facts.int("model.hidden")
-    heads, size = facts.int("model.heads"), facts.int("model.head_dim")
+    hidden = facts.whole("model.hidden")
+    heads, size = facts.whole("model.heads"), facts.whole("model.head_dim")
     queries = heads * size
     keys = (facts.maybe_int("model.kv_heads") or heads) * size
-    width = facts.int("model.intermediate")
+    width = facts.whole("model.intermediate")
     sizes = {
         "q_proj": hidden + queries,
         "k_proj": hidden + keys,
@@ -182,7 +182,7 @@ def _saved(facts: Inputs, text: str) -> int | None:
         return None
     if not names:
         return 0
-    return len(names) * facts.int("model.vocab") * facts.int("model.hidden")
+    return len(names) * facts.whole("model.vocab") * facts.whole("model.hidden")
 
 
 @derives("train.trainable_params", reads=("train.full_finetune", "model.params"))
@@ -190,7 +190,7 @@ def all_params(facts: Inputs) -> Outcome | None:
     """All parameters, where the whole model is trained."""
     if not facts.flag("train.full_finetune"):
         return None
-    return Outcome(facts.int("model.params"), "all parameters", facts.slack("model.params"))
+    return Outcome(facts.whole("model.params"), "all parameters", facts.slack("model.params"))
 
 
 @derives("train.trainable_share", reads=("train.trainable_params", "model.params"))
