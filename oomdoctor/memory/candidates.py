@@ -1,0 +1,164 @@
+"""Products of a job's dimensions that tensors of a training or serving step are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
+
+from oomdoctor.model.enums import Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from oomdoctor.facts.book import FactBook
+
+PAIR_TASKS = ("dpo", "reward")
+_KEYS = {
+    "seq": "train.seq_len",
+    "vocab": "model.vocab",
+    "hidden": "model.hidden",
+    "intermediate": "model.intermediate",
+    "heads": "model.heads",
+    "kv_heads": "model.kv_heads",
+    "head_dim": "model.head_dim",
+    "layers": "model.layers",
+    "params": "model.params",
+    "trainable": "train.trainable_params",
+    "ranks": "dist.world_size",
+    "experts": "model.experts",
+    "expert_width": "model.moe_intermediate",
+    "max_positions": "model.max_positions",
+}
+_WORDS = {8: "64-bit", 4: "fp32", 2: "bf16 or fp16", 1: "8-bit"}
+
+
+class Template(NamedTuple):
+    """A kind of tensor: the dimensions multiplied, and the element sizes it comes in."""
+
+    family: str
+    factors: tuple[str, ...]
+    elements: tuple[int, ...]
+    meaning: str
+
+    @property
+    def per_row(self) -> bool:
+        """Say whether it grows with rows x tokens and with nothing else of the batch."""
+        return self.factors.count("batch") == 1 and self.factors.count("seq") == 1
+
+
+_HALF = (4, 2)
+_TOKENS = ("batch", "seq")
+TEMPLATES = (
+    Template("logits", (*_TOKENS, "vocab"), _HALF, "logits"),
+    Template("hidden", (*_TOKENS, "hidden"), _HALF, "hidden states"),
+    Template("hidden", (*_TOKENS, "heads", "head_dim"), _HALF, "queries"),
+    Template("hidden", (*_TOKENS, "qkv"), _HALF, "queries, keys and values together"),
+    Template("kv", (*_TOKENS, "kv_heads", "head_dim"), _HALF, "keys or values of one layer"),
+    Template("kv", ("2", "layers", *_TOKENS, "kv_heads", "head_dim"), _HALF, "key/value cache"),
+    Template("mlp", (*_TOKENS, "intermediate"), _HALF, "feed-forward activations"),
+    Template("mlp", ("2", *_TOKENS, "intermediate"), _HALF, "gate and up projections together"),
+    Template("attention", ("batch", "heads", "seq", "seq"), (4, 2, 1), "attention scores"),
+    Template("attention", ("batch", "seq", "seq"), (8, 4, 2, 1), "attention mask"),
+    Template("weight", ("hidden", "intermediate"), (4, 2, 1), "feed-forward weight"),
+    Template("weight", ("2", "hidden", "intermediate"), _HALF, "gate and up weights together"),
+    Template("weight", ("vocab", "hidden"), _HALF, "embedding or head weight"),
+    Template("weight", ("hidden", "heads", "head_dim"), (4, 2, 1), "query or output weight"),
+    Template("weight", ("hidden", "kv_heads", "head_dim"), _HALF, "key or value weight"),
+    Template("weight", ("hidden", "qkv"), _HALF, "fused query, key and value weight"),
+    Template("weight", ("experts", "hidden", "expert_width"), _HALF, "expert weights of a layer"),
+    Template(
+        "weight",
+        ("2", "experts", "hidden", "expert_width"),
+        _HALF,
+        "gate and up weights of a layer's experts",
+    ),
+    Template("weight", ("params",), _HALF, "all parameters in one tensor"),
+    Template("weight", ("shard",), _HALF, "one rank's share of all parameters"),
+    Template("optimizer", ("trainable",), _HALF, "all trainable parameters in one tensor"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dimensions:
+    """The job's known dimensions by name, and which of them are assumptions."""
+
+    sizes: Mapping[str, int]
+    assumed: frozenset[str] = frozenset()
+    pairs: bool = False
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+
+class Candidate(NamedTuple):
+    """A tensor of known size."""
+
+    bytes: int
+    element: int
+    template: Template
+    expression: str
+    values: Mapping[str, int]
+
+
+def dimensions(book: FactBook) -> Dimensions:
+    """Read the dimensions of the job; rows are those of the phase that failed."""
+    keys = dict(_KEYS)
+    evaluates = book.value("run.phase") == "eval" and book.get("eval.batch") is not None
+    keys["batch"] = "eval.batch" if evaluates else "train.micro_batch"
+    sizes: dict[str, int] = {}
+    assumed: set[str] = set()
+    for name, key in keys.items():
+        fact = book.get(key)
+        if fact is None or isinstance(fact.value, (bool, str)) or fact.value < 1 or fact.slack:
+            continue
+        sizes[name] = int(fact.value)
+        if fact.origin is Origin.ASSUMED:
+            assumed.add(name)
+    if {"heads", "head_dim"} <= sizes.keys():
+        kv_heads = sizes.setdefault("kv_heads", sizes["heads"])
+        sizes["qkv"] = (sizes["heads"] + 2 * kv_heads) * sizes["head_dim"]
+    if sizes.get("ranks", 1) > 1 and "params" in sizes:
+        sizes["shard"] = -(-sizes["params"] // sizes["ranks"])
+    return Dimensions(
+        sizes=sizes,
+        assumed=frozenset(assumed),
+        pairs=book.value("job.task") in PAIR_TASKS,
+        keys=keys,
+    )
+
+
+def candidates(known: Dimensions) -> Iterator[Candidate]:
+    """Yield every tensor whose dimensions are all known, each size of a family once."""
+    seen: set[tuple[str, int]] = set()
+    for template in TEMPLATES:
+        factors = _factors(template, known)
+        size = product(factors, known)
+        if size is None:
+            continue
+        for element in template.elements:
+            total = size * element
+            if (template.family, total) in seen:
+                continue
+            seen.add((template.family, total))
+            names = (*factors, str(element))
+            values = {name: known.sizes[name] for name in factors if not name.isdigit()}
+            yield Candidate(total, element, template, "*".join(names), values)
+
+
+def _factors(template: Template, known: Dimensions) -> tuple[str, ...]:
+    """Return the factors; chosen and rejected answers of a pair run as one batch."""
+    doubled = known.pairs and "batch" in template.factors
+    return ("2", *template.factors) if doubled else template.factors
+
+
+def product(factors: tuple[str, ...], known: Dimensions) -> int | None:
+    """Return the product of factors, None where one of them is unknown."""
+    numbers = [int(f) if f.isdigit() else known.sizes.get(f) for f in factors]
+    whole = [number for number in numbers if number is not None]
+    return prod(whole) if len(whole) == len(numbers) else None
+
+
+def element_word(element: int, dtype: str | None = None) -> str:
+    """Name an element size: `fp32`, or the 16-bit dtype that the job states."""
+    if element == 2 and dtype in ("bf16", "fp16"):
+        return dtype
+    return _WORDS[element]
