@@ -44,6 +44,9 @@ ROWS = (
     size("gpu.small_rows_bytes", "Their sum."),
     boolean("gpu.small_rows_only_gpu0", "Such rows stand on GPU 0 and on no other card."),
     count("gpu.not_found_rows", "Process rows without a living process ('[Not Found]')."),
+    text("gpu.cards", "All cards of a table with used and total bytes, one per line."),
+    count("gpu.device_holders", "Processes that hold the device files open (fuser, lsof)."),
+    text("gpu.holder_programs", "Their program names, one per line."),
     text("gpu.programs", "Program names of the process rows, one per line."),
     size(
         "gpu.foreign",
@@ -67,8 +70,12 @@ ROWS = (
     ratio("balance.cache_share", "Reserved-but-unallocated as a share of the capacity."),
     ratio("balance.request_share", "Requested as a share of the capacity."),
     boolean("mps.client_limit", "An MPS server set a pinned-memory limit per client."),
+    size("mps.client_limit_bytes", "That limit."),
     size("host.ram_total", "Main memory of the machine.", obtain="free -h", cost_s=2),
     size("host.ram_available", "Main memory that is available.", obtain="free -h", cost_s=2),
     size("host.shm_total", "Size of the shared-memory mount.", obtain=SHM, cost_s=2),
     size("host.shm_available", "Free part of it.", obtain=SHM, cost_s=2),
+    size("host.memlock_limit", "Limit of locked (pinned) memory.", obtain="ulimit -l", cost_s=2),
+    boolean("host.memlock_unlimited", "Locked memory is not limited.", obtain="ulimit -l"),
+    count("host.open_files_limit", "Limit of open files.", obtain="ulimit -n", cost_s=2),
 )

@@ -45,6 +45,11 @@ ROWS = (
     text("alloc.conf", "The whole PYTORCH_CUDA_ALLOC_CONF / PYTORCH_ALLOC_CONF value."),
     ratio("alloc.fraction", "set_per_process_memory_fraction / per_process_memory_fraction."),
     boolean("alloc.cache_disabled", "PYTORCH_NO_CUDA_MEMORY_CACHING is set."),
+    boolean("xla.preallocate", "XLA_PYTHON_CLIENT_PREALLOCATE in force."),
+    ratio("xla.memory_fraction", "XLA_PYTHON_CLIENT_MEM_FRACTION in force."),
+    text("xla.allocator", "XLA_PYTHON_CLIENT_ALLOCATOR in force."),
+    boolean("xla.set_after_import", "Such a variable is set after jax was imported: too late."),
+    boolean("tf.allow_growth", "TF_FORCE_GPU_ALLOW_GROWTH in force."),
     size(
         "growth.per_step",
         "Slope of memory over steps where the input holds a series (allocated or device use).",

@@ -1,0 +1,186 @@
+"""Output of rocm-smi: memory lines, JSON, the concise table's share, and KFD processes.
+
+    GPU[0]          : VRAM Total Memory (B): 68702699520
+    GPU[0]          : VRAM Total Used Memory (B): 66571993088
+    GPU[0]          : Card series: AMD Instinct MI210
+    {"card0": {"VRAM Total Memory (B)": "68702699520", "VRAM Total Used Memory (B)": "66571993088"}}
+    GPU  Temp   AvgPwr  SCLK    MCLK     Fan  Perf  PwrCap  VRAM%  GPU%
+    0    35.0c  41.0W   800Mhz  1600Mhz  0%   auto  300.0W   96%   0%
+    PID     PROCESS NAME    GPU(s)  VRAM USED       SDMA USED       CU OCCUPANCY
+    4711    python3         1       66500000000     0               0
+    No KFD PIDs currently running
+
+Byte counts are exact; the JSON holds them as strings and is read with the same patterns.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from oomdoctor.evidence.amounts import MAX_TABLE_LINE, Amount, derived
+from oomdoctor.evidence.card_facts import reading_of
+from oomdoctor.evidence.cards import Card, ProcessRow, Table
+from oomdoctor.model.core import Reading
+
+if TYPE_CHECKING:
+    from oomdoctor.model.core import Document, Fact, LogLine, Quote
+
+ANCHORS = ("vram total", "rocm system management", "kfd process", "kfd pids", "vram%")
+LONGEST_JSON = 60_000
+HALF_PERCENT = 0.005
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reader:
+    """Collects cards and rows into snapshots; a figure that comes again starts a new one."""
+
+    document: Document
+    done: list[Table] = field(default_factory=list)
+    order: int | None = None
+    cards: dict[str, Card] = field(default_factory=dict)
+    rows: list[ProcessRow] = field(default_factory=list)
+    empty: Quote | None = None
+    shares: dict[str, tuple[float, Quote]] = field(default_factory=dict)
+    share_at: int | None = None
+
+    def close(self) -> None:
+        """Finish the current snapshot."""
+        if self.order is not None:
+            self.done.append(
+                Table(
+                    order=self.order,
+                    cards=tuple(self.cards.values()),
+                    rows=tuple(self.rows),
+                    empty=self.empty,
+                    processes_shown=bool(self.rows) or self.empty is not None,
+                    whole=bool(self.cards),
+                )
+            )
+        self.order, self.cards, self.rows, self.empty = None, {}, [], None
+
+    def take_memory(self, index: int, found: re.Match[str], *, number: str, quote: Quote) -> None:
+        """Store a total or used figure of a card."""
+        is_used = bool(found["used"])
+        card = self.cards.get(number, Card(index=number))
+        if (card.used if is_used else card.total) is not None:
+            self.close()
+            card = Card(index=number)
+        if self.order is None:
+            self.order = index
+        said = Amount(bytes=int(found["count"]), slack_bytes=0, quote=quote)
+        self.cards[number] = replace(card, used=said) if is_used else replace(card, total=said)
+
+    def take_name(self, index: int, line: LogLine, found: re.Match[str]) -> None:
+        """Store a card's name."""
+        if self.order is None:
+            self.order = index
+        card = self.cards.get(found["card"], Card(index=found["card"]))
+        quote = self.document.quote(line, *found.span())
+        self.cards[found["card"]] = replace(card, name=found["name"].strip(), name_quote=quote)
+
+    def take_process(self, index: int, line: LogLine, words: list[str]) -> None:
+        """Store a row of the KFD process table."""
+        if self.order is None:
+            self.order = index
+        quote = self.document.quote(line)
+        memory = Amount(bytes=int(words[-3]), slack_bytes=0, quote=quote)
+        name = " ".join(words[1:-4])
+        self.rows.append(ProcessRow(card="0", name=name, kind="C", quote=quote, memory=memory))
+
+
+@cache
+def _text_memory() -> re.Pattern[str]:
+    return re.compile(
+        r"GPU\[(?P<card>\d+)\]\s*:\s*vram Total (?P<used>Used )?Memory \(B\):\s*(?P<count>\d+)",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _json_part() -> re.Pattern[str]:
+    return re.compile(
+        r"\"card(?P<card>\d+)\"\s*:|\"VRAM Total (?P<used>Used )?Memory \(B\)\"\s*:\s*"
+        r"\"?(?P<count>\d+)"
+    )
+
+
+@cache
+def _name() -> re.Pattern[str]:
+    return re.compile(r"GPU\[(?P<card>\d+)\]\s*:\s*Card [Ss]eries:\s*(?P<name>\S[^\n]*)")
+
+
+def read(document: Document) -> Reading:
+    """Read all snapshots, and return the facts of the one that belongs to the failure."""
+    reader = _Reader(document=document)
+    json_card = ""
+    in_processes = False
+    share_columns: int | None = None
+    for index, line in enumerate(document.lines):
+        if '"card' in line.text or '"VRAM' in line.text:
+            json_card = _take_json(reader, index, line, json_card)
+        if len(line.text) > MAX_TABLE_LINE:
+            continue
+        _take_text(reader, index, line)
+        words = line.text.split()
+        if "PROCESS" in words and "PID" in words:
+            in_processes = True
+        elif in_processes and len(words) >= 6 and words[0].isdigit() and words[-3].isdigit():
+            reader.take_process(index, line, words)
+        if "VRAM%" in words:
+            share_columns = words.index("VRAM%") - len(words)
+            reader.shares = {}
+        elif share_columns is not None:
+            _take_share(reader, line, words, share_columns)
+    reader.close()
+    reading = reading_of(document, reader.done)
+    return Reading(facts=(*reading.facts, *_share_facts(reader, reading)), closes=reading.closes)
+
+
+def _take_text(reader: _Reader, index: int, line: LogLine) -> None:
+    if "GPU[" in line.text:
+        memory = _text_memory().search(line.text)
+        if memory is not None:
+            quote = reader.document.quote(line, *memory.span())
+            reader.take_memory(index, memory, number=memory["card"], quote=quote)
+        name = _name().search(line.text)
+        if name is not None:
+            reader.take_name(index, line, name)
+    if "No KFD PIDs" in line.text:
+        reader.empty = reader.document.quote(line)
+        reader.order = index if reader.order is None else reader.order
+
+
+def _take_json(reader: _Reader, index: int, line: LogLine, card: str) -> str:
+    """Read JSON on one line or over many; return the card that the text is in."""
+    for found in _json_part().finditer(line.text[:LONGEST_JSON]):
+        if found["card"] is not None:
+            card = found["card"]
+        elif card:
+            quote = reader.document.quote(line, *found.span())
+            reader.take_memory(index, found, number=card, quote=quote)
+    return card
+
+
+def _take_share(reader: _Reader, line: LogLine, words: list[str], column: int) -> None:
+    if len(words) < -column or not words[0].isdigit() or not words[column].endswith("%"):
+        return
+    figure = words[column].removesuffix("%")
+    if figure.isdigit() and int(figure) <= 100:
+        reader.shares[words[0]] = (int(figure) / 100, reader.document.quote(line))
+
+
+def _share_facts(reader: _Reader, reading: Reading) -> tuple[Fact, ...]:
+    """Return the share of the concise table where no bytes are given."""
+    if any(fact.key == "gpu.used_share" for fact in reading.facts) or not reader.shares:
+        return ()
+    source = "VRAM% of rocm-smi"
+    share, quote = max(reader.shares.values(), key=lambda pair: pair[0])
+    facts = [derived("gpu.used_share", share, quote, source=source, slack=HALF_PERCENT)]
+    if len(reader.shares) > 1:
+        low = min(pair[0] for pair in reader.shares.values())
+        spread = round(share - low, 2)
+        facts.append(derived("gpu.imbalance", spread, quote, source=source, slack=2 * HALF_PERCENT))
+    return tuple(facts)

@@ -1,0 +1,98 @@
+"""What serving engines print about their memory: vLLM of all generations, SGLang, llama.cpp.
+
+    Loading model weights took 14.9 GB                                            (V0)
+    Model loading took 14.9889 GiB and 3.2 seconds                                (V1)
+    the current vLLM instance can use total_gpu_memory (79.10GiB) x gpu_memory_utilization (0.90)
+      = 71.19GiB
+    model weights take 14.99GiB; non_torch_memory takes 0.10GiB; PyTorch activation peak memory
+      takes 1.40GiB; the rest of the memory reserved for KV Cache is 54.70GiB.
+    Memory profiling results: total_gpu_memory=79.10GiB ... non_torch_memory=0.10GiB ...
+      kv_cache_size=54.70GiB gpu_memory_utilization=0.90                          (0.6.4)
+    # GPU blocks: 27000, # CPU blocks: 2048
+    Available KV cache memory: -1.05 GiB
+    GPU KV cache size: 448,000 tokens
+    Free memory on device (60.1/79.1 GiB) on startup is less than desired GPU memory utilization
+      (0.9, 71.19 GiB).
+    Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=63.1 GB, mem usage=14.98
+      GB.                                                                         (SGLang)
+    KV Cache is allocated. #tokens: 400000, K size: 24.4 GB, V size: 24.4 GB
+    load_tensors:        CUDA0 model buffer size =  4095.05 MiB                   (llama.cpp)
+
+Workers and restarts repeat these lines: the last one before the failure counts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.evidence.amounts import stated
+from oomdoctor.evidence.engine_lines import BYTES, COUNTS, RATIOS, Pattern
+from oomdoctor.evidence.moment import at_failure, failure_index
+from oomdoctor.model.core import Reading
+from oomdoctor.units import size_of, unit_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from oomdoctor.model.core import Document, Fact, LogLine
+
+ANCHORS = (
+    "model weights take",
+    "model loading took",
+    "kv cache",
+    "total_gpu_memory",
+    "gpu blocks",
+    "cuda blocks",
+    "cuda graph",
+    "graph capturing finished",
+    "warming up sampler",
+    "on startup is less than",
+    "load weight end",
+    "buffer size =",
+    "maximum concurrency for",
+)
+LONGEST = 4000
+
+
+def read(document: Document) -> Reading:
+    """Return the figures of the last start before the failure, one per fact."""
+    seen: dict[str, list[tuple[int, Fact]]] = {}
+    for index, line in enumerate(document.lines):
+        if len(line.text) > LONGEST or not any(character.isdigit() for character in line.text):
+            continue
+        for fact in _facts_of(document, line):
+            seen.setdefault(fact.key, []).append((index, fact))
+    failure = failure_index(document)
+    chosen = [
+        at_failure(several, order=lambda pair: pair[0], failure=failure)
+        for several in seen.values()
+    ]
+    return Reading(facts=tuple(pair[1] for pair in chosen if pair is not None))
+
+
+def _facts_of(document: Document, line: LogLine) -> Iterator[Fact]:
+    lower = line.text.lower()
+    for one in BYTES:
+        if one.literal in lower:
+            yield from _size_facts(document, line, one)
+    for one in COUNTS:
+        found = one.search(line.text) if one.literal in lower else None
+        if found is not None:
+            quote = document.quote(line, *found.span())
+            yield stated(one.key, int(found["n"].replace(",", "")), quote)
+    for one in RATIOS:
+        found = one.search(line.text) if one.literal in lower else None
+        if found is not None:
+            yield stated(one.key, float(found["n"]), document.quote(line, *found.span()))
+
+
+def _size_facts(document: Document, line: LogLine, one: Pattern) -> Iterator[Fact]:
+    found = one.search(line.text)
+    if found is None:
+        return
+    groups = found.groupdict()
+    scale = unit_bytes(groups.get("unit") or "GiB") or 1
+    sizes = [size_of(groups[name], scale) for name in ("n", "m") if groups.get(name)]
+    quote = document.quote(line, *found.span())
+    total = sum(size.bytes for size in sizes)
+    yield stated(one.key, total, quote, slack=sum(size.slack_bytes for size in sizes))
