@@ -18,7 +18,7 @@ from oomdoctor.cli.options import (
     selection_options,
     talk_options,
 )
-from oomdoctor.cli.output import theme_for, write_result
+from oomdoctor.cli.output import say, theme_for, write_result
 
 if TYPE_CHECKING:
     from oomdoctor.model.plan import Diagnosis
@@ -170,9 +170,9 @@ def _warn(diagnosis: Diagnosis, asked: Asked) -> None:
         return
     if diagnosis.faults:
         codes = ", ".join(sorted({fault.code for fault in diagnosis.faults}))
-        click.echo(f"warning: rules that could not be used: {codes}", err=True)
+        say(f"warning: rules that could not be used: {codes}")
     if asked["output"] not in (None, "-"):
-        click.echo(f"written to {asked['output']}", err=True)
+        say(f"written to {asked['output']}")
 
 
 def exit_code(diagnosis: Diagnosis, *, fail_on: str | None, strict: bool) -> ExitCode:

@@ -72,11 +72,12 @@ def run(arguments: list[str]) -> int:
         )
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show()
-        return int(ExitCode.USAGE)
+        return _tell(_usage(error), None, code=ExitCode.USAGE)
     except (click.Abort, KeyboardInterrupt):
         return int(ExitCode.INTERRUPTED)
     except BrokenPipeError:
+        from oomdoctor.cli.output import silence_stdout
+
         silence_stdout()
         return int(ExitCode.DONE)
     except OomdoctorError as error:
@@ -87,27 +88,27 @@ def run(arguments: list[str]) -> int:
     return answer if isinstance(answer, int) else int(ExitCode.DONE)
 
 
+def _usage(error: click.ClickException) -> str:
+    """Say what is wrong with a command line, and where its help is."""
+    message = f"error: {error.format_message()}"
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None:
+        return message
+    return f"{message}\n  hint: `{context.command_path} --help` shows how it is used"
+
+
 def _is_verbose(argument: str) -> bool:
     short = argument.startswith("-") and not argument.startswith("--")
     return argument == "--verbose" or (short and set(argument[1:]) == {"v"})
 
 
 def _tell(message: str, error: Exception | None, *, code: int) -> int:
-    """Print a message on standard error, neutralised; with `error` also the traceback."""
-    from oomdoctor.render.escape import visible
+    """Print a message on standard error; with `error` also the traceback."""
+    from oomdoctor.cli.output import say
 
     if error is not None:
         import traceback
 
-        traceback.print_exception(error)
-    ascii_only = not (sys.stderr.encoding or "").lower().startswith("utf")
-    for line in message.split("\n"):
-        click.echo(visible(line, ascii_only=ascii_only), err=True)
+        say("".join(traceback.format_exception(error)).rstrip("\n"))
+    say(message)
     return int(code)
-
-
-def silence_stdout() -> None:
-    """Point standard output at nowhere, so that nothing fails when the interpreter flushes it."""
-    import os
-
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

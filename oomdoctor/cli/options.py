@@ -79,19 +79,24 @@ def output_options(function: F) -> F:
     return function
 
 
+def rules_option(function: F) -> F:
+    """Add --rules."""
+    return click.option(
+        "--rules",
+        "rules",
+        multiple=True,
+        metavar="DIR",
+        type=click.Path(exists=True, file_okay=False),
+        help="A directory of further rules; may be given again.",
+    )(function)
+
+
 def rule_options(function: F) -> F:
     """Add --rules, --preview and --strict-rules."""
     for option in (
         click.option("--strict-rules", is_flag=True, help="Exit 3 if a rule could not be used."),
         click.option("--preview", is_flag=True, help="Let sandbox rules speak, too."),
-        click.option(
-            "--rules",
-            "rules",
-            multiple=True,
-            metavar="DIR",
-            type=click.Path(exists=True, file_okay=False),
-            help="A directory of further rules; may be given again.",
-        ),
+        rules_option,
     ):
         function = option(function)
     return function

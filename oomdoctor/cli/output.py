@@ -32,6 +32,15 @@ def _columns() -> int | None:
         return None
 
 
+def say(text: str) -> None:
+    """Print a message on standard error, with all that could act on a terminal neutralised."""
+    from oomdoctor.render.escape import visible
+
+    ascii_only = not unicode_wanted(sys.stderr.encoding)
+    shown = [visible(line, ascii_only=ascii_only) for line in text.split("\n")]
+    print(*shown, sep="\n", file=sys.stderr)  # noqa: T201 - this is where messages are printed
+
+
 def write_result(text: str, *, path: str | None = None, force: bool = False) -> None:
     """Write a result to standard output, or to a file that is overwritten only with --force."""
     if path is None or path == "-":
@@ -50,10 +59,13 @@ def write_result(text: str, *, path: str | None = None, force: bool = False) -> 
         raise InputError(f"cannot write: {error.strerror}", location=Location(path=path)) from error
 
 
+def silence_stdout() -> None:
+    """Point standard output at nowhere, so that nothing fails when the interpreter flushes it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _write_stdout(text: str) -> None:
     """Write to standard output; a reader that went away (`| head`) is no failure."""
-    from oomdoctor.cli.main import silence_stdout
-
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
