@@ -1,0 +1,170 @@
+"""Which stack, phase and step belong to which failure, and the facts they give it.
+
+```
+[rank0]: Traceback (most recent call last):
+[rank0]:   File "train.py", line 9, in <module>
+[rank0]: torch.OutOfMemoryError: CUDA out of memory. ...     <- a failure; the stack ends in it
+```
+A stack belongs to the failure that it ends in, else to the nearest one of the same writer.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from oomdoctor.evidence.phase import phase_of
+from oomdoctor.evidence.phase_text import phase_before
+from oomdoctor.evidence.progress import progress_facts
+from oomdoctor.evidence.python_traceback import facts_of, quoted_code
+from oomdoctor.model.core import Fact
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oomdoctor.evidence.stacks import Stack
+    from oomdoctor.model.core import Document, Failure, LogLine
+
+_TAIL_LINES = 8
+_GAP_LINES = 4
+_LEAD_LINES = 8
+_TRACED = frozenset({"gpu-oom", "host-oom", "shm", "assert", "illegal-access", "other"})
+
+
+class Located(NamedTuple):
+    """A failure, the index of its line in the document, and the stack that belongs to it."""
+
+    failure: Failure
+    at: int
+    stack: Stack | None
+
+
+def locate(
+    document: Document, failures: Sequence[Failure], found: Sequence[Stack]
+) -> tuple[Located, ...]:
+    """Find the line and the stack of each failure; exact matches are given away first."""
+    numbers = [line.number for line in document.lines]
+    places = [_index_of(document, failure, numbers) for failure in failures]
+    owned: dict[int, Stack] = {}
+    free = list(found)
+    for position, index in enumerate(places):
+        exact = next((one for one in free if _ends_in(document, one, index)), None)
+        if exact is not None:
+            owned[position] = exact
+            free.remove(exact)
+    for position, index in enumerate(places):
+        if position in owned:
+            continue
+        near = _nearest(document, index, free)
+        if near is not None:
+            owned[position] = near
+            free.remove(near)
+        elif (alone := quoted_code(document, index)) is not None:
+            owned[position] = alone
+    return tuple(
+        Located(failure, places[position], owned.get(position))
+        for position, failure in enumerate(failures)
+    )
+
+
+def attached(document: Document, located: Located) -> Failure:
+    """Return the failure with the facts of its stack, phase and progress added."""
+    failure = located.failure
+    stack = located.stack
+    facts = list(failure.facts)
+    held = {fact.key for fact in facts}
+    extra: list[Fact] = []
+    if stack is not None:
+        extra.extend(facts_of(document, stack))
+    extra.extend(_phase_facts(document, located, extra))
+    if failure.kind in _TRACED:
+        extra.extend(progress_facts(document, located.at))
+    if failure.rank is not None:
+        extra.append(Fact(key="run.rank", value=failure.rank, quotes=(failure.line_quote,)))
+    for fact in extra:
+        if fact.key not in held:
+            held.add(fact.key)
+            facts.append(fact)
+    return replace(failure, facts=tuple(facts))
+
+
+def _phase_facts(document: Document, located: Located, facts: list[Fact]) -> list[Fact]:
+    """Let the lines before the failure tell the phase where the stack does not settle it."""
+    stack = located.stack
+    shown = next((fact for fact in facts if fact.key == "run.phase"), None)
+    found = phase_of(stack) if stack is not None and shown is not None else None
+    if found is not None and found.certain:
+        return []
+    start = located.at if stack is None else min(located.at, stack.first)
+    told = phase_before(document, start)
+    if told is None:
+        return []
+    if shown is not None:
+        facts.remove(shown)
+    quote = document.quote(told.line)
+    phase = Fact(key="run.phase", value=told.phase, quotes=(quote,))
+    if told.phase == "save":
+        return [phase, Fact(key="run.epoch_boundary", value=True, quotes=(quote,))]
+    return [phase]
+
+
+def _index_of(document: Document, failure: Failure, numbers: list[int]) -> int:
+    """Find the line of a failure; one physical line may have become several."""
+    start = bisect_left(numbers, failure.order)
+    first = min(start, len(numbers) - 1)
+    for index in range(first, len(numbers)):
+        line = document.lines[index]
+        if line.number != failure.order:
+            break
+        same_rank = failure.rank is None or line.rank == failure.rank
+        if same_rank and failure.line_quote.text in line.text:
+            return index
+    return first
+
+
+def _same_writer(stack: Stack, line: LogLine) -> bool:
+    return (stack.stream, stack.rank) == (line.stream, line.rank)
+
+
+def _ends_in(document: Document, stack: Stack, index: int) -> bool:
+    """Say whether `stack` ends in the line `index`, or spans it."""
+    line = document.lines[index]
+    if not _same_writer(stack, line):
+        return False
+    return stack.ending == index or (
+        stack.ending is not None and stack.first <= index <= stack.last
+    )
+
+
+def _nearest(document: Document, index: int, free: Sequence[Stack]) -> Stack | None:
+    """Choose a stack that ended shortly before the line, else one that starts shortly after."""
+    line = document.lines[index]
+    own = [stack for stack in free if stack.frames and _same_writer(stack, line)]
+    before = [
+        stack
+        for stack in own
+        if stack.last < index
+        and _lines_between(document, stack.last, index)
+        <= (_TAIL_LINES if stack.ending is not None else _GAP_LINES)
+    ]
+    if before:
+        return max(before, key=lambda stack: stack.last)
+    after = [
+        stack
+        for stack in own
+        if stack.first > index and _lines_between(document, index, stack.first) <= _LEAD_LINES
+    ]
+    return min(after, key=lambda stack: stack.first, default=None)
+
+
+def _lines_between(document: Document, start: int, end: int) -> int:
+    """Count the lines of the same writer between two lines."""
+    own = document.lines[end]
+    if end - start > 400:
+        return end - start
+    return sum(
+        1
+        for line in document.lines[start + 1 : end]
+        if (line.stream, line.rank) == (own.stream, own.rank)
+    )

@@ -1,0 +1,155 @@
+"""Single points of memory series: a quantity, its bytes, and the step it was printed at."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from oomdoctor.evidence.progress_lines import parse_progress
+from oomdoctor.units import SIZE_PATTERN, parse_size, size_of, unit_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from oomdoctor.model.core import Document, LogLine
+
+_MIB = 1024**2
+_LONGEST = 1000
+_WORDS = ("mem", "alloc", "reserved", "mib /", "rss")
+# The announcement of a failure states figures of another moment.
+_NO_SERIES = ("out of memory", "tried to allocate", "error", "total capacity", "killed process")
+_QUANTITIES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        "host",
+        ("rss", "cpu virtual memory", "host mem", "cpu mem", "ram used", "ram:", "system mem"),
+    ),
+    ("driver", ("driver_allocated", "driver allocated")),
+    ("running-max", ("max", "peak")),
+    ("reserved", ("reserved", "cached", "mem_cached")),
+    ("allocated", ("alloc", "active")),
+    ("device", ("used", "usage", "gpu mem", "vram")),
+)
+
+
+class Point(NamedTuple):
+    """One value of a series; points of one series share `quantity`, `alike` and `writer`."""
+
+    quantity: str
+    bytes: int
+    slack_bytes: int
+    step: int | None
+    alike: str
+    writer: str
+    at: int
+    indexed: bool = False
+
+
+def points_of(document: Document, end: int) -> Iterator[Point]:
+    """Yield the points in the lines before `end`; a step may stand in a bar on the line before."""
+    card = ""
+    message = ""
+    for at in range(end):
+        line = document.lines[at]
+        text = line.text[:_LONGEST]
+        lowered = text.lower()
+        index = _card_row().match(text) if text.startswith("|") else None
+        if index is not None:
+            card = index["index"]
+            continue
+        if not any(word in lowered for word in _WORDS):
+            message = lowered[:80]
+            continue
+        if any(word in lowered for word in _NO_SERIES):
+            continue
+        if text.startswith("|"):
+            yield from _table_row(text, at, card)
+            card = ""
+            continue
+        yield from _named_values(line, text, at, message)
+
+
+def _table_row(text: str, at: int, card: str) -> Iterator[Point]:
+    """Read the `1906MiB / 8111MiB` cell of an nvidia-smi table."""
+    found = _used_cell().search(text)
+    if found is not None:
+        size = size_of(found["used"], _MIB)
+        alike = f"card {card} of {found['total']}"
+        yield Point("device", size.bytes, size.slack_bytes, None, alike, "", at, bool(card))
+
+
+def _named_values(line: LogLine, text: str, at: int, message: str) -> Iterator[Point]:
+    step = _step_of(line)
+    template = "" if step is not None else re.sub(r"\d+(?:\.\d+)?", "#", f"{message}\n{text}"[:300])
+    seen: set[str] = set()
+    for found in _named_value().finditer(text):
+        name = found["name"].lower()
+        size = _size(found)
+        quantity = _quantity(name, text[: found.start()].lower()[-40:])
+        if size is None or quantity is None or quantity in seen:
+            continue
+        seen.add(quantity)
+        alike = name.strip() if step is not None else template
+        yield Point(quantity, *size, step, alike, f"{line.stream}/{line.rank}", at)
+
+
+def _quantity(name: str, before: str) -> str | None:
+    """Tell what a name counts: `max_mem` is a running maximum whatever follows."""
+    for quantity, words in _QUANTITIES:
+        if any(word in name for word in words):
+            return quantity
+    if "mem" in name:
+        return "host" if "cpu" in before or "host" in before else "device"
+    return None
+
+
+def _size(found: re.Match[str]) -> tuple[int, int] | None:
+    if found["size"]:
+        size = parse_size(found["size"])
+        return None if size is None else (size.bytes, size.slack_bytes)
+    scale = unit_bytes(found["unit"] or "")
+    if scale is None:
+        return None
+    size = size_of(found["bare"], scale)
+    return size.bytes, size.slack_bytes
+
+
+def _step_of(line: LogLine) -> int | None:
+    """Return the step that a line of memory figures names."""
+    after = _after_steps().search(line.text[:_LONGEST])
+    if after is not None:
+        return int(after[1])
+    progress = parse_progress(line)
+    if progress is None or progress.evaluates:
+        return None
+    if progress.within_epoch and progress.epoch is not None and progress.total:
+        return int(progress.epoch) * progress.total + (progress.step or 0)
+    return progress.step
+
+
+@cache
+def _named_value() -> re.Pattern[str]:
+    """Match `memory_allocated 4 GB`, `MA 11.76 GB`, `memory reserved (GB): 6.59`, `rss=3.1G`."""
+    return re.compile(
+        r"(?P<name>(?:[A-Za-z][\w/.]*[ _]){0,3}?"
+        r"(?:[A-Za-z_/.]*(?:mem|alloc|reserved|rss)[\w/]*(?: used| usage| allocated| reserved)?"
+        r"|(?:Max_)?[MC]A|Virtual Memory: {1,3}used))"
+        r"(?:[\"']? ?(?:\((?P<unit>[KMG]i?B)\))?[\"']?(?: ?[:=|]{1,2} ?| +is +| +)(?:allocated: )?)"
+        rf"(?:(?P<size>{SIZE_PATTERN})|(?P<bare>\d+(?:\.\d+)?)(?![\w.]))",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _used_cell() -> re.Pattern[str]:
+    return re.compile(r"\|\s*(?P<used>\d+)MiB\s*/\s*(?P<total>\d+)MiB\s*\|")
+
+
+@cache
+def _card_row() -> re.Pattern[str]:
+    return re.compile(r"\|\s{1,4}(?P<index>\d{1,3})\s{1,4}[A-Za-z][^|]*\|\s*[0-9A-Fa-f]{4,8}:")
+
+
+@cache
+def _after_steps() -> re.Pattern[str]:
+    return re.compile(r"after (\d+) (?:iterations?|steps?)\b")

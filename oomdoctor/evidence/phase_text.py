@@ -1,0 +1,183 @@
+"""What the run was doing when it failed, told by the log lines before the failure.
+
+```
+***** Running Evaluation *****                       Trainer
+Validation:  40%|████      | 4/10 [00:01<00:02]      tqdm with a description
+Saving model checkpoint to out/checkpoint-500
+Loading checkpoint shards:  33%|███▎      | 1/3
+Capturing CUDA graph shapes:  71%|███████▏  | 25/35  vLLM
+```
+The last line that tells counts; a line of plain training progress says that the phase is over.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from oomdoctor.model.core import Document, LogLine
+
+_LOOK_BACK = 400
+_MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        "eval",
+        (
+            "***** running evaluation",
+            "***** running prediction",
+            "***** eval",
+            "running validation",
+            "running evaluation",
+            "starting validation",
+            "starting evaluation",
+            "start validation",
+            "start evaluation",
+            "begin validation",
+            "evaluating:",
+            "evaluating ",
+            "evaluation:",
+            "validating:",
+            "validating ",
+            "validation:",
+            "validation dataloader",
+            "validation sanity check",
+            "sanity checking",
+            "valid (loss",
+            "valid:",
+            "val:",
+            "eval:",
+            "testing:",
+            "testing dataloader",
+            "predicting",
+            "start inference on",
+            "computing metrics",
+        ),
+    ),
+    (
+        "graph-capture",
+        (
+            "capturing cuda graph",
+            "capturing cudagraph",
+            "capturing the model for cuda graphs",
+            "capture cuda graph begin",
+            "capturing batches",
+            "starting cuda graph capture",
+        ),
+    ),
+    (
+        "serve-profile",
+        (
+            "starting profile run",
+            "profile run",
+            "warming up sampler",
+            "warming up model",
+            "memory profiling",
+        ),
+    ),
+    (
+        "save",
+        (
+            "saving model checkpoint",
+            "saving checkpoint",
+            "saving model to",
+            "saving the model",
+            "saving state",
+            "saving current state",
+            "saving optimizer",
+            "save checkpoint",
+            "saving full state",
+            "model weights saved in",
+            "configuration saved in",
+        ),
+    ),
+    (
+        "resume",
+        (
+            "resuming from",
+            "resuming training",
+            "resume from checkpoint",
+            "loading states from",
+            "loading optimizer state",
+            "restoring states from",
+            "restoring from checkpoint",
+            "continuing training from checkpoint",
+        ),
+    ),
+    ("merge", ("merging lora", "merging adapter", "merge lora", "merging weights")),
+    (
+        "load",
+        (
+            "loading checkpoint shards",
+            "loading safetensors checkpoint shards",
+            "loading pt checkpoint shards",
+            "loading pipeline components",
+            "loading weights",
+            "loading checkpoint:",
+            "loading model",
+            "building model",
+            "starting to load model",
+            "load_tensors:",
+            "materializing param",
+        ),
+    ),
+    (
+        "prepare",
+        (
+            "before initializing optimizer states",
+            "creating fp16 zero",
+            "creating bf16 zero",
+            "creating torch.float16 zero",
+            "creating torch.bfloat16 zero",
+            "stage 3 initialize",
+        ),
+    ),
+)
+_OVER = (
+    "***** running training",
+    "'loss':",
+    '"loss":',
+    "'eval_loss':",
+    "eval_loss",
+    "starting training",
+    "start training",
+    "training:",
+    "train:",
+    "application startup complete",
+    "model loaded",
+    "loading weights took",
+    "loading model weights took",
+    "model loading took",
+    "graph capturing finished",
+)
+
+
+class TextPhase(NamedTuple):
+    """A phase and the line that tells it."""
+
+    phase: str
+    line: LogLine
+
+
+def phase_before(document: Document, index: int) -> TextPhase | None:
+    """Return what the last telling line before the line `index` says the run was doing.
+
+    Lines of other ranks count too: ranks go through a run together.
+    """
+    for at in range(index - 1, max(-1, index - 1 - _LOOK_BACK), -1):
+        line = document.lines[at]
+        lowered = line.text[:400].lower()
+        if any(word in lowered for word in _OVER):
+            return None
+        for phase, words in _MARKS:
+            if any(_starts(lowered, word) for word in words):
+                return None if _finished(lowered) else TextPhase(phase, line)
+    return None
+
+
+def _starts(lowered: str, word: str) -> bool:
+    """Say whether `word` stands in the line and is not the end of a longer word."""
+    at = lowered.find(word)
+    return at == 0 or (at > 0 and not lowered[at - 1].isalnum() and lowered[at - 1] not in "_-'\"")
+
+
+def _finished(lowered: str) -> bool:
+    return "100%|" in lowered or "completed" in lowered or "finished" in lowered

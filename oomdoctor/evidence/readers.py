@@ -1,0 +1,164 @@
+"""All readers on one document: facts of the whole input, and failures with their stacks.
+
+Each module of `READERS` has `ANCHORS`, lower-case literals of which one must occur, and
+`read(document) -> Reading`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+from oomdoctor.evidence.attach import attached, locate
+from oomdoctor.evidence.python_traceback import facts_of, stacks
+from oomdoctor.model.core import Fact, Failure, Reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from oomdoctor.evidence.stacks import Stack
+    from oomdoctor.model.core import Document
+
+READERS: tuple[str, ...] = (
+    "torch_oom",
+    "torch_lookalikes",
+    "host_signs",
+    "host_tables",
+    "torch_summary",
+    "torch_stats",
+    "nvidia_smi",
+    "nvidia_smi_full",
+    "nvidia_smi_list",
+    "nvidia_smi_query",
+    "nvidia_smi_xml",
+    "rocm_smi",
+    "npu_smi",
+    "gpustat",
+    "nvitop",
+    "fuser",
+    "packages",
+    "environment",
+    "vllm_log",
+    "growth",
+)
+TEXT_LINES = 2000
+TEXT_CHARS = 256 * 1024
+LINES_AFTER_FAILURE = 200
+_SHARED = ("trace.", "run.", "job.framework", "env.notebook")
+_NO_FAILURES = ("Warning", "KeyboardInterrupt", "SystemExit", "StopIteration")
+
+
+class Reader(Protocol):
+    """What a reader module offers."""
+
+    ANCHORS: tuple[str, ...]
+
+    def read(self, document: Document, /) -> Reading:
+        """Return what the document says."""
+
+
+def read_all(document: Document) -> Reading:
+    """Run the readers whose anchors occur; one that raises becomes a note, the others go on."""
+    lowered = "\n".join(line.text for line in document.lines).lower()
+    return _with_traces(document, _merged([_run(name, document, lowered) for name in READERS]))
+
+
+def _run(name: str, document: Document, lowered: str) -> Reading:
+    try:
+        reader = cast("Reader", import_module(f"oomdoctor.evidence.{name}"))
+        if any(anchor in lowered for anchor in reader.ANCHORS):
+            return reader.read(document)
+    except Exception as fault:  # noqa: BLE001 - one reader's bug must not hide what others find
+        note = f"{document.artifact.id}: reader {name} failed: {type(fault).__name__}: {fault}"
+        return Reading(notes=(note,))
+    return Reading()
+
+
+def _merged(readings: Sequence[Reading]) -> Reading:
+    failures = [failure for reading in readings for failure in reading.failures]
+    return Reading(
+        facts=tuple(fact for reading in readings for fact in reading.facts),
+        failures=tuple(sorted(failures, key=lambda failure: failure.order)),
+        notes=tuple(note for reading in readings for note in reading.notes),
+        closes=tuple(dict.fromkeys(kind for reading in readings for kind in reading.closes)),
+    )
+
+
+def _with_traces(document: Document, reading: Reading) -> Reading:
+    """Attach stacks, phases and steps to the failures, and add the facts of the whole text."""
+    if not document.lines:
+        return reading
+    found = stacks(document)
+    failures = reading.failures or tuple(_uncaught(document, found))
+    located = locate(document, failures, found)
+    complete = tuple(attached(document, one) for one in located)
+    first = located[0].at if located else None
+    shared = _shared_facts(document, complete, found)
+    closes = reading.closes
+    if any(fact.key == "trace.complete" and fact.value is True for fact in shared):
+        closes = (*closes, "traceback")
+    return replace(
+        reading,
+        facts=(*reading.facts, *shared, _text_fact(document, first)),
+        failures=complete,
+        closes=closes,
+    )
+
+
+def _uncaught(document: Document, found: Sequence[Stack]) -> Iterable[Failure]:
+    """Make failures of exceptions that no reader knew, so that the answer can name them."""
+    for stack in found:
+        name = stack.exception
+        if stack.ending is None or name is None or not stack.frames or name.endswith(_NO_FAILURES):
+            continue
+        line = document.lines[stack.ending]
+        quote = document.quote(line)
+        yield Failure(
+            kind="other",
+            order=line.number,
+            line_quote=quote,
+            facts=(Fact(key="failure.other", value=True, quotes=(quote,)),),
+            rank=line.rank,
+            stamp=line.stamp,
+        )
+
+
+def _shared_facts(
+    document: Document, failures: Sequence[Failure], found: Sequence[Stack]
+) -> tuple[Fact, ...]:
+    """Return what the first failure with a stack says, for the input as a whole."""
+    for failure in failures:
+        facts = tuple(fact for fact in failure.facts if fact.key.startswith(_SHARED))
+        if any(fact.key == "trace.stack" for fact in facts):
+            return facts
+    if failures:
+        return ()
+    stack = next((stack for stack in found if stack.frames), None)
+    return () if stack is None else facts_of(document, stack)
+
+
+def _text_fact(document: Document, failure: int | None) -> Fact:
+    """Return log.text with one quote per line: what leads up to the first failure, and its wake."""
+    lines = document.lines
+    end = len(lines)
+    if failure is not None and (end > TEXT_LINES or _size(document) > TEXT_CHARS):
+        end = min(end, failure + 1 + LINES_AFTER_FAILURE)
+    start = max(0, end - TEXT_LINES)
+    room = TEXT_CHARS
+    first = end
+    for index in range(end - 1, start - 1, -1):
+        room -= len(lines[index].text) + 1
+        if room < 0 and first < end:
+            break
+        first = index
+    chosen = lines[first:end]
+    return Fact(
+        key="log.text",
+        value="\n".join(line.text for line in chosen),
+        quotes=tuple(document.quote(line) for line in chosen),
+    )
+
+
+def _size(document: Document) -> int:
+    return sum(len(line.text) + 1 for line in document.lines)
