@@ -29,7 +29,7 @@ class Rules(LazyGroup):
     examples = (
         Example("oomdoctor rules list ACT2", "the rules of a family"),
         Example("oomdoctor rules test my-rules/", "check rules of your own"),
-        Example("oomdoctor rules new ACT2042 my-problem --cause logits-vocab-fp32", "start a rule"),
+        Example("oomdoctor rules new ACT2042 my-problem my-rules/", "start a rule"),
     )
 
 

@@ -98,15 +98,68 @@ def test_rules(paths: tuple[str, ...]) -> int:
     return check_paths(paths)
 
 
+@click.command("new")
+@click.argument("code")
+@click.argument("name")
+@click.argument("directory", required=False, type=click.Path(file_okay=False))
+def new_rule(code: str, name: str, directory: str | None) -> int:
+    """Write the skeleton of rule CODE called NAME below DIRECTORY (here, without it).
+
+    It has the shape of a rule and says what to fill in; `oomdoctor rules test` tells when it is
+    done. CODE is three letters and four digits, NAME names the problem and not the cure.
+    """
+    from oomdoctor.authoring.scaffold import write_template
+
+    say(f"written to {write_template(code.upper(), name, Path(directory or '.'))}")
+    return int(ExitCode.DONE)
+
+
+@click.command("docs")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False),
+    required=True,
+    help="The directory that the pages are written to.",
+)
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 if a page is stale.")
+@rules_option
+def write_docs(output: str, rules: tuple[str, ...], *, check: bool) -> int:
+    """Write a Markdown page for each rule, and an index of them."""
+    from oomdoctor.authoring.page import markdown_page
+    from oomdoctor.rules.loader import load_rules
+
+    ruleset = load_rules(rules, preview=True)
+    pages = {
+        f"{rule.code}.md": markdown_page(rule, ruleset.causes.get(rule.cause or ""))
+        for rule in ruleset.rules
+    }
+    index = [f"- [{rule.code}]({rule.code}.md) {rule.title}" for rule in ruleset.rules]
+    pages["README.md"] = "\n".join(["# Rules", "", *index, ""])
+    folder = Path(output)
+    stale = [name for name, text in pages.items() if not _holds(folder / name, text)]
+    if check:
+        say(f"{len(stale)} stale pages{': ' if stale else ''}{', '.join(stale[:5])}")
+        return int(ExitCode.FINDINGS if stale else ExitCode.DONE)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in stale:
+        (folder / name).write_text(pages[name], encoding="utf-8", newline="\n")
+    say(f"{len(pages)} pages in {folder}, {len(stale)} of them written")
+    return int(ExitCode.DONE)
+
+
+def _holds(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text(encoding="utf-8") == text
+
+
 @click.command("schema")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file.")
 @click.option("--force", is_flag=True, help="Overwrite it.")
 def print_schema(output: str | None, *, force: bool) -> int:
     """Print the JSON Schema of rule files, for editors and other checkers."""
-    from oomdoctor.rules.schema import json_schema
+    from oomdoctor.authoring.schema import schema_text
 
-    text = json.dumps(json_schema(), indent=2, sort_keys=True) + "\n"
-    write_result(text, path=output, force=force)
+    write_result(schema_text(), path=output, force=force)
     return int(ExitCode.DONE)
 
 
