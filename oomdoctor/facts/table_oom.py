@@ -92,6 +92,7 @@ ROWS = (
     boolean("host.allocation_failed", "An allocation of host memory failed (CPU allocator, mmap)."),
     size("host.requested", "Bytes that a failed allocation of host memory asked for."),
     boolean("host.pinned_failed", "Page-locked (pinned) host memory could not be had."),
+    boolean("host.pin_thread", "The DataLoader's pin-memory thread raised or ended."),
     boolean("host.paging_file", "Windows refused for want of commit space (error 1455)."),
     boolean("host.fd_limit", "Passing file descriptors between processes met their limit."),
     boolean("host.shm_race", "A shared-memory object was gone when it was opened (errno 2)."),
