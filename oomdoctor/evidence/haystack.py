@@ -1,0 +1,53 @@
+"""Literal search over a document's lines: cheap tests first, patterns only where they can hit."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from oomdoctor.model.core import Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Haystack:
+    """A document with its lines in lower case as one text, and where each line starts in it."""
+
+    document: Document
+    text: str
+    starts: tuple[int, ...]
+
+    def has(self, literal: str) -> bool:
+        """Say whether the lower-case `literal` occurs anywhere."""
+        return literal in self.text
+
+    def lines_with(self, literals: Iterable[str]) -> list[int]:
+        """Return the indexes of the lines that hold one of the lower-case `literals`, in order."""
+        hits: set[int] = set()
+        for literal in literals:
+            at = self.text.find(literal)
+            while at >= 0:
+                index = bisect_right(self.starts, at) - 1
+                hits.add(index)
+                following = index + 1
+                if following >= len(self.starts):
+                    break
+                at = self.text.find(literal, self.starts[following])
+        return sorted(hits)
+
+    def lowered(self, index: int) -> str:
+        """Return line `index` in lower case."""
+        end = self.starts[index + 1] - 1 if index + 1 < len(self.starts) else len(self.text)
+        return self.text[self.starts[index] : end]
+
+
+def haystack_of(document: Document) -> Haystack:
+    """Lower the document once, so that every literal is one scan of one text."""
+    lowered = [line.text.lower() for line in document.lines]
+    lengths = (len(line) + 1 for line in lowered[:-1])
+    starts = tuple(accumulate(lengths, initial=0)) if lowered else ()
+    return Haystack(document=document, text="\n".join(lowered), starts=starts)

@@ -1,0 +1,136 @@
+"""Table-driven recognition of one-line texts: a literal, a pattern, and what it stands for."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from oomdoctor.evidence.events import QUOTE_CHARS, Event, absurd_fact, fact, line_quote, part_quote
+from oomdoctor.model.core import Failure
+from oomdoctor.units import parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from oomdoctor.evidence.haystack import Haystack
+    from oomdoctor.model.core import Document, Fact, LogLine, Value
+
+SIZED = r"\d[\d,]*(?:\.\d+)?\s*(?:[KMGTPE]i?B|bytes|B)\b"
+LEAD, TRAIL = 400, 2_000
+"""A pattern is tried on this many characters before and behind the literal that it holds."""
+
+_CODE = r"\s*(?:raise|except|if|elif|assert|return|print|warnings\.warn|#|//)\b"
+_KEYS = {
+    "requested": "oom.requested",
+    "capacity": "oom.capacity",
+    "free": "oom.free",
+    "allowed": "oom.allowed",
+    "allocated": "torch.allocated",
+    "host": "host.requested",
+    "wanted": "fault.kernel_required",
+    "limit": "fault.kernel_limit",
+}
+
+
+class Sign(NamedTuple):
+    """A text to know: `literals` (lower case) are the cheap test, `pattern` decides.
+
+    Named groups of the pattern hold sizes (bare digits are bytes) or the device `index`; `states`
+    are the facts that the text itself stands for. `family` and `reach` fold neighbours into one
+    event. An empty pattern takes every line with a literal.
+    """
+
+    literals: tuple[str, ...]
+    pattern: str
+    kind: str
+    states: tuple[tuple[str, Value], ...] = ()
+    family: str = ""
+    reach: int = 12
+    consequence: bool = False
+
+
+def gpu(
+    literals: tuple[str, ...], pattern: str, backend: str, form: str, *, family: str = ""
+) -> Sign:
+    """Return the sign of exhausted accelerator memory."""
+    states = (("oom.seen", True), ("oom.backend", backend), ("oom.form", form))
+    return Sign(literals, pattern, "gpu-oom", states, family)
+
+
+class Hit(NamedTuple):
+    """A sign that was found: the index of the line and the match."""
+
+    at: int
+    sign: Sign
+    match: re.Match[str]
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def hits(
+    haystack: Haystack, signs: Sequence[Sign], *, taken: frozenset[int] = frozenset()
+) -> Iterator[Hit]:
+    """Yield the first sign that fits each line, in order; lines in `taken` are spoken for."""
+    present = [sign for sign in signs if any(haystack.has(one) for one in sign.literals)]
+    if not present:
+        return
+    literals = {one for sign in present for one in sign.literals}
+    for index in haystack.lines_with(literals):
+        if index in taken:
+            continue
+        hit = _first(haystack, index, present)
+        if hit:
+            yield hit
+
+
+def _first(haystack: Haystack, index: int, signs: Sequence[Sign]) -> Hit | None:
+    lowered = haystack.lowered(index)
+    text = haystack.document.lines[index].text
+    for sign in signs:
+        at = min((lowered.find(one) for one in sign.literals if one in lowered), default=-1)
+        if at >= 0:
+            found = _compiled(sign.pattern).search(text, max(0, at - LEAD), at + TRAIL)
+            if found:
+                return None if _compiled(_CODE).match(text) else Hit(index, sign, found)
+    return None
+
+
+def event_of(document: Document, hit: Hit, *, extra: Sequence[Fact] = ()) -> Event:
+    """Turn a hit into an event with the facts that its sign states and its groups show."""
+    line = document.lines[hit.at]
+    start, end = hit.match.span()
+    whole = line_quote(document, line, column=start)
+    phrase = part_quote(document, line, start, min(max(end, start + 1), start + QUOTE_CHARS))
+    figures = tuple(_figures(document, line, hit.match))
+    stated = tuple(fact(key, value, [phrase]) for key, value in hit.sign.states)
+    given: tuple[Fact, ...] = ()
+    if hit.sign.kind == "gpu-oom":
+        has_size = any(one.key == "oom.requested" for one in figures)
+        given = (fact("oom.figures_given", has_size, [phrase]),)
+    failure = Failure(
+        kind=hit.sign.kind,
+        order=line.number,
+        line_quote=whole,
+        facts=(*stated, *given, *figures, *absurd_fact(figures), *extra),
+        rank=line.rank,
+        stamp=line.stamp,
+        consequence=hit.sign.consequence,
+    )
+    return Event(failure, hit.at, hit.at, hit.sign.family, hit.sign.reach)
+
+
+def _figures(document: Document, line: LogLine, match: re.Match[str]) -> Iterator[Fact]:
+    for name, text in match.groupdict().items():
+        if not text:
+            continue
+        quote = part_quote(document, line, *match.span(name))
+        if name == "index":
+            yield fact("oom.gpu_index", int(text), [quote])
+            continue
+        size = parse_size(f"{text} B" if text.replace(",", "").isdigit() else text)
+        if size is not None and name in _KEYS:
+            yield fact(_KEYS[name], size.bytes, [quote], slack=size.slack_bytes)
