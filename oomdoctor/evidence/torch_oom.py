@@ -1,0 +1,246 @@
+"""Texts that announce exhausted accelerator memory, of every back end, one failure per event.
+
+    torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.16 GiB. GPU 0 has a total ...
+    RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`
+    ValueError: No available memory for the cache blocks. ...
+
+The allocators' own messages are read by `torch_oom_message`; the tables of one-line texts stand in
+`torch_oom_other`, `torch_disguises` and `engine_oom`. This module joins what tells of one event and
+counts events over the whole input.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from oomdoctor.evidence import engine_oom, torch_disguises, torch_oom_other
+from oomdoctor.evidence.events import Event, absorb, fact, merged
+from oomdoctor.evidence.haystack import haystack_of
+from oomdoctor.evidence.signs import Hit, event_of, gpu, hits
+from oomdoctor.model.core import Reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from oomdoctor.evidence.haystack import Haystack
+    from oomdoctor.model.core import Document, Fact, Failure
+
+_MESSAGE = (
+    "out of memory",
+    "outofmemoryerror",
+    "tried to allocate",
+    "allocation on device",
+    "can not allocate memory block",
+    "reserved by pytorch",
+    "reserved in total",
+    "already allocated",
+    "total capac",
+)
+_SIGNS = (*torch_oom_other.SIGNS, *engine_oom.SIGNS, *torch_disguises.SIGNS)
+
+ANCHORS = (*_MESSAGE, *dict.fromkeys(one for sign in _SIGNS for one in sign.literals))
+
+_SAME_MESSAGE_LINES = 200
+_WARNINGS_OPEN = 64
+_PIN_LINES = 14
+_WORK = (
+    r"^\s*(?:>>>|In ?\[|\$ )|\d%\||\bit/s\b|\bs/it\b|\b(?:epoch|step|iter(?:ation)?|trial|batch)\b"
+    r"\s*[:=#\[]?\s*\d"
+)
+_TORN_CLASS = r"\btorch\.(?:cuda\.)?OutOfMemoryError(?P<rest>\s*(?::.*)?)$"
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+def read(document: Document) -> Reading:
+    """Return a failure for every event, in order, and what counting them says."""
+    haystack = haystack_of(document)
+    messages = _messages(haystack)
+    taken = frozenset(at for one in messages for at in _covered(document, one))
+    others = [event_of(document, hit) for hit in hits(haystack, _SIGNS, taken=taken)]
+    torn = _torn(haystack, taken)
+    events = _with_warnings(merged([*messages, *others, *torn]))
+    events = [_pinned(document, _follower(haystack, event)) for event in events]
+    failures = tuple(event.failure for event in events)
+    return Reading(facts=tuple(_counts(document, events)), failures=failures)
+
+
+def _messages(haystack: Haystack) -> list[Event]:
+    """Read the allocators' messages, each once although two streams may show it."""
+    if not any(haystack.has(one) for one in _MESSAGE):
+        return []
+    from oomdoctor.evidence.squeeze import runs_near
+    from oomdoctor.evidence.torch_oom_message import messages_in
+
+    found: dict[tuple[object, ...], Event] = {}
+    for run in runs_near(haystack, _MESSAGE):
+        for event in messages_in(run):
+            place = (event.first, *_place(event.failure))
+            held = found.get(place)
+            if held is None or len(event.failure.facts) > len(held.failure.facts):
+                found[place] = event
+    return sorted(found.values(), key=lambda event: event.first)
+
+
+def _covered(document: Document, event: Event) -> Iterator[int]:
+    """Yield the lines that an event speaks for; other writers' lines between them are free."""
+    own = (document.lines[event.first].stream, "")
+    for at in range(event.first, event.last + 1):
+        if document.lines[at].stream in own:
+            yield at
+
+
+def _place(failure: Failure) -> tuple[object, ...]:
+    """Return where the back end's name stands, which tells two messages of one line apart."""
+    for one in failure.facts:
+        if one.key == "oom.backend":
+            return tuple((quote.line, quote.column) for quote in one.quotes[:1])
+    return ()
+
+
+def _torn(haystack: Haystack, taken: frozenset[int]) -> Iterator[Event]:
+    """Yield events for PyTorch's exception class whose message was cut off right behind it."""
+    document = haystack.document
+    for index in haystack.lines_with(("outofmemoryerror",)):
+        if index in taken:
+            continue
+        text = document.lines[index].text
+        found = re.search(_TORN_CLASS, text)
+        if found is None or re.match(r"\s*(?:except|raise|if|from|import)\b", text):
+            continue
+        rest = "".join(found["rest"].split())
+        if any(f":{name}outofmemory".startswith(rest) for name in ("CUDA", "HIP", "XPU")):
+            backend = {"H": "hip", "X": "xpu"}.get(rest[1:2], "cuda")
+            sign = gpu((), "", backend, "allocator")
+            yield event_of(document, Hit(index, sign, found))
+
+
+def _with_warnings(events: list[Event]) -> list[Event]:
+    """Fold the C++ warning, which gives exact bytes, into the message that follows it."""
+    kept: list[Event] = []
+    for event in events:
+        near = range(max(0, len(kept) - _WARNINGS_OPEN), len(kept))
+        at = next((at for at in near if _warned_of(kept[at], event)), None)
+        if at is None:
+            kept.append(event)
+        else:
+            kept.append(absorb(event, kept.pop(at)))
+    return kept
+
+
+def _warned_of(warning: Event, message: Event) -> bool:
+    return (
+        warning.family == "allocator-warning"
+        and message.family != "allocator-warning"
+        and message.first - warning.last <= _SAME_MESSAGE_LINES
+        and _same_request(warning.failure, message.failure)
+    )
+
+
+def _same_request(warning: Failure, message: Failure) -> bool:
+    told, asked = _figure(warning, "oom.requested"), _figure(message, "oom.requested")
+    if told is None or asked is None or warning.rank not in (None, message.rank):
+        return False
+    return abs(told[0] - asked[0]) <= told[1] + asked[1]
+
+
+def _figure(failure: Failure, key: str) -> tuple[int, float] | None:
+    for one in failure.facts:
+        if one.key == key and isinstance(one.value, int):
+            return one.value, one.slack
+    return None
+
+
+def _text(failure: Failure, key: str) -> object:
+    return next((one.value for one in failure.facts if one.key == key), None)
+
+
+def _pinned(document: Document, event: Event) -> Event:
+    """Turn a bare runtime error that pinning host memory raised into a host failure."""
+    failure = event.failure
+    if _text(failure, "oom.form") != "runtime" or failure.kind != "gpu-oom":
+        return event
+    near = document.lines[max(0, event.first - _PIN_LINES) : event.first + 1]
+    pinning = r"pin_memory ?= ?True|\bpin_memory\(|Host(?:Alloc|Register)|HostAllocator"
+    marks = [line for line in near if "pin memory thread" in line.text.lower()]
+    marks += [line for line in near[-3:] if _compiled(pinning).search(line.text)]
+    if not marks:
+        return event
+    facts = tuple(one for one in failure.facts if one.key != "oom.seen")
+    quotes = [document.quote(line) for line in marks[:2]]
+    pinned = fact("host.pinned_failed", value=True, quotes=quotes)
+    return event._replace(failure=replace(failure, kind="host-oom", facts=(*facts, pinned)))
+
+
+def _follower(haystack: Haystack, event: Event) -> Event:
+    """Mark what an assertion or a collective's time-out brought about as a consequence."""
+    form = _text(event.failure, "oom.form")
+    follows = form in ("cublas-handle", "cudnn-handle") and any(
+        at < event.first
+        for at in haystack.lines_with(("device-side assert triggered", "assertion `"))
+    )
+    follows = follows or (form == "exabyte" and haystack.has("collective operation timeout"))
+    if not follows:
+        return event
+    return event._replace(failure=replace(event.failure, consequence=True))
+
+
+def _counts(document: Document, events: list[Event]) -> Iterator[Fact]:
+    """Yield facts of the whole input: events, failed ranks, and a repeat after a restart."""
+    own = [event for event in events if event.failure.kind == "gpu-oom"]
+    if not own:
+        return
+    distinct = [event for event, again in _again(document, own) if not again]
+    quotes = [event.failure.line_quote for event in distinct[:20]]
+    yield fact("oom.events", len(distinct), quotes)
+    ranks = {event.failure.rank: event.failure.line_quote for event in reversed(own)}
+    ranks.pop(None, None)
+    if ranks:
+        yield fact("oom.failed_ranks", len(ranks), list(ranks.values())[:20])
+    yield from _repeats(document, distinct)
+
+
+def _again(document: Document, events: Iterable[Event]) -> Iterator[tuple[Event, bool]]:
+    """Tell a message that was printed once more (log line, chained traceback) from a new one."""
+    last: dict[str, Event] = {}
+    for event in events:
+        stream = document.lines[event.first].stream
+        held = last.get(stream)
+        same = held is not None and _told(held.failure) == _told(event.failure)
+        yield event, same and held is not None and not _worked(document, held, event)
+        last[stream] = event
+
+
+def _told(failure: Failure) -> tuple[object, ...]:
+    keys = ("oom.form", "oom.requested", "torch.allocated", "oom.free", "oom.gpu_index")
+    return tuple(_text(failure, key) for key in keys)
+
+
+def _worked(document: Document, first: Event, second: Event) -> bool:
+    """Say whether work went on between two events: progress, a prompt, a numbered step."""
+    between = document.lines[first.last + 1 : second.first]
+    return any(_compiled(_WORK).search(line.text[:400]) for line in between)
+
+
+def _repeats(document: Document, events: list[Event]) -> Iterator[Fact]:
+    """Yield whether a process met its limit again with the very same bytes allocated."""
+    last: dict[tuple[str, object], Event] = {}
+    verdict: tuple[bool, tuple[Event, Event]] | None = None
+    for event in events:
+        if _figure(event.failure, "torch.allocated") is None:
+            continue
+        key = (document.lines[event.first].stream, _text(event.failure, "oom.gpu_index"))
+        held = last.get(key)
+        last[key] = event
+        if held is not None and not (verdict and verdict[0]):
+            same = _text(held.failure, "torch.allocated") == _text(event.failure, "torch.allocated")
+            verdict = (same and _worked(document, held, event), (held, event))
+    if verdict:
+        quotes = [one.failure.line_quote for one in verdict[1]]
+        yield fact("oom.repeats_same_allocated", verdict[0], quotes)

@@ -1,0 +1,62 @@
+"""Memory messages of XPU, MPS and HIP runtimes that are not the caching allocator's own text.
+
+RuntimeError: Invalid buffer size: 36.00 GiB
+RuntimeError: UR error: 40 (UR_RESULT_ERROR_OUT_OF_RESOURCES)
+RuntimeError: Native API failed. Native API returns: -5 (PI_ERROR_OUT_OF_RESOURCES)
+level_zero backend failed with error: 39 (UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)
+MIOpen(HIP): Warning [...] Memory not available to allocate buffer: 8589934592
+[W] CUDACachingAllocator.cpp:3933] memory allocation failed with OOM on device 0 while trying to
+    allocate 2147483648 bytes (free: 419430400, total: 25393692672).
+"""
+
+from __future__ import annotations
+
+from oomdoctor.evidence.signs import SIZED, Sign, gpu
+
+_FIGURE = rf"(?:{SIZED}|\d+)"
+
+SIGNS: tuple[Sign, ...] = (
+    gpu(
+        ("memory allocation failed with oom on device",),
+        r"memory allocation failed with OOM on device (?P<index>\d+)"
+        rf"(?: while trying to allocate (?P<requested>\d+ bytes))?"
+        rf"(?: \(free: (?P<free>{_FIGURE}), total: (?P<capacity>{_FIGURE})\))?",
+        "cuda",
+        "allocator",
+        family="allocator-warning",
+    ),
+    gpu(
+        ("invalid buffer size",),
+        rf"Invalid buffer size: (?P<requested>{SIZED})",
+        "mps",
+        "invalid-buffer",
+    ),
+    gpu(
+        ("kiogpucommandbuffercallbackerroroutofmemory",),
+        r"kIOGPUCommandBufferCallbackErrorOutOfMemory",
+        "mps",
+        "runtime",
+        family="metal",
+    ),
+    gpu(
+        ("out_of_device_memory", "out_of_resources", "pi_error_mem_object_allocation_failure"),
+        r"(?:UR|ZE)_RESULT_ERROR_OUT_OF_(?:DEVICE_MEMORY|RESOURCES)"
+        r"|PI_ERROR_(?:OUT_OF_RESOURCES|MEM_OBJECT_ALLOCATION_FAILURE)",
+        "xpu",
+        "runtime",
+        family="level-zero",
+    ),
+    gpu(
+        ("memory not available to allocate buffer",),
+        r"Memory not available to allocate buffer: (?P<requested>\d+)",
+        "hip",
+        "driver-call",
+    ),
+    Sign(
+        ("out_of_host_memory",),
+        r"(?:UR|ZE|PI)_(?:RESULT_)?ERROR_OUT_OF_HOST_MEMORY",
+        "host-oom",
+        (("host.allocation_failed", True),),
+        "level-zero-host",
+    ),
+)

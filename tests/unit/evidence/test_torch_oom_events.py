@@ -1,0 +1,75 @@
+"""What counting the events of a whole log says, and what wins when ranks interleave."""
+
+from __future__ import annotations
+
+from oomdoctor.evidence import torch_oom
+from tests.unit.evidence.documents import document_of
+
+MESSAGE = (
+    "RuntimeError: CUDA out of memory. Tried to allocate 64.00 MiB (GPU 0; 7.00 GiB total "
+    "capacity; {allocated} GiB already allocated; 20.00 MiB free; 6.50 GiB reserved in total by "
+    "PyTorch)"
+)
+
+
+def facts_of(*lines: str) -> dict[str, object]:
+    reading = torch_oom.read(document_of("\n".join(lines)))
+    return {one.key: one.value for one in reading.facts}
+
+
+def test_the_same_bytes_after_more_work_are_a_repeat() -> None:
+    message = MESSAGE.format(allocated="6.10")
+
+    facts = facts_of(">>> train()", message, "at iteration 19", ">>> train()", message)
+
+    assert facts == {"oom.events": 2, "oom.repeats_same_allocated": True}
+
+
+def test_a_message_printed_again_by_the_traceback_is_one_event() -> None:
+    message = MESSAGE.format(allocated="6.10")
+
+    facts = facts_of(message, "Traceback (most recent call last):", "  x = f(y)", message)
+
+    assert facts == {"oom.events": 1}
+
+
+def test_other_bytes_at_the_second_failure_are_no_repeat() -> None:
+    facts = facts_of(MESSAGE.format(allocated="6.10"), "step 4", MESSAGE.format(allocated="6.30"))
+
+    assert facts == {"oom.events": 2, "oom.repeats_same_allocated": False}
+
+
+def test_failed_ranks_are_counted_once_each() -> None:
+    message = MESSAGE.format(allocated="6.10")
+
+    facts = facts_of(f"[rank0]: {message}", f"[rank3]: {message}", "step 2", f"[rank3]: {message}")
+
+    assert facts["oom.failed_ranks"] == 2
+
+
+def test_interleaved_ranks_keep_their_own_figures() -> None:
+    first, second = MESSAGE.format(allocated="6.10"), MESSAGE.format(allocated="5.20")
+    lines = []
+    for start in range(0, max(len(first), len(second)), 60):
+        lines.append(f"[rank0]: {first[start : start + 60]}")
+        lines.append(f"[rank1]: {second[start : start + 60]}")
+
+    failures = torch_oom.read(document_of("\n".join(lines))).failures
+
+    allocated = {
+        failure.rank: one.value
+        for failure in failures
+        for one in failure.facts
+        if one.key == "torch.allocated"
+    }
+    assert allocated == {0: round(6.1 * 2**30), 1: round(5.2 * 2**30)}
+
+
+def test_two_messages_in_one_line_are_two_events() -> None:
+    first, second = MESSAGE.format(allocated="6.10"), MESSAGE.format(allocated="5.20")
+
+    failures = torch_oom.read(document_of(f'["{first}", "{second}"]')).failures
+
+    assert [round(6.1 * 2**30), round(5.2 * 2**30)] == [
+        one.value for failure in failures for one in failure.facts if one.key == "torch.allocated"
+    ]
