@@ -1,4 +1,4 @@
-"""Which framework defaults become assumed facts, and where they stand; data of make_tables."""  # noqa: INP001 - a script, not a package
+"""Which framework defaults become assumed facts, and where they stand; data of make_tables."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 FOLDER holds gpus.yaml, models.yaml and config_schemas.yaml; the result is
 oomdoctor/tables/{gpus,models,defaults}.json, one compact line per entry and sorted keys.
-"""  # noqa: INP001 - a script, not a package
+"""
 
 from __future__ import annotations
 
