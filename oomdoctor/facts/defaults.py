@@ -87,25 +87,34 @@ def _is_lora(book: FactBook, found: Mapping[str, _Default]) -> bool:
 
 
 def _collect(book: FactBook, layers: Iterable[str], found: dict[str, _Default]) -> None:
-    """Add the defaults of `layers` for keys that nobody stated and no earlier layer speaks of."""
+    """Add the defaults of `layers` for keys that nobody stated and no earlier layer speaks of.
+
+    A layer that knows a key but cannot say its default at this version still keeps others out.
+    """
+    settled = {*book.facts, *found}
     for layer in layers:
-        for key, default in _of_layer(book, layer):
-            if key in book.facts or key in found:
-                continue
-            value = default.value
-            if isinstance(value, str) and value.startswith("="):
-                other = value[1:]
-                referred = book.value(other)
-                if referred is None:
-                    referred = found[other].value if other in found else None
-                if referred is None:
-                    continue
-                value = referred
-            found[key] = default._replace(value=value)
+        defaults = dict(_of_layer(book, layer))
+        for key, default in defaults.items():
+            value = _referred(default, defaults, book) if default is not None else None
+            if default is not None and value is not None and key not in settled:
+                found[key] = default._replace(value=value)
+        settled.update(defaults)
 
 
-def _of_layer(book: FactBook, layer: str) -> Iterator[tuple[str, _Default]]:
-    """Yield what one source of defaults says at the version in use."""
+def _referred(
+    default: _Default, defaults: Mapping[str, _Default | None], book: FactBook
+) -> Value | None:
+    """Return the value, or that of the fact which a text such as `=train.micro_batch` names."""
+    value = default.value
+    if not isinstance(value, str) or not value.startswith("="):
+        return value
+    stated = book.value(value[1:])
+    other = defaults.get(value[1:])
+    return other.value if stated is None and other is not None else stated
+
+
+def _of_layer(book: FactBook, layer: str) -> Iterator[tuple[str, _Default | None]]:
+    """Yield what one source of defaults says at the version in use, None where that is open."""
     entry = table()[layer]
     package, facts = entry["package"], entry["facts"]
     if not isinstance(package, str) or not isinstance(facts, dict):
@@ -113,9 +122,7 @@ def _of_layer(book: FactBook, layer: str) -> Iterator[tuple[str, _Default]]:
     stated = book.value(f"env.{package.lower()}")
     version = stated if isinstance(stated, str) else None
     for key, runs in facts.items():
-        default = _at(runs, package, version)
-        if default is not None:
-            yield key, default
+        yield key, _at(runs, package, version)
 
 
 def _at(
