@@ -33,6 +33,7 @@ SPAN = log(64 * 1024)
 FLOOR = 512
 FULL_PRECISION = 4
 SOLVED = 0.6
+SOLVED_OTHER = 0.4
 LISTED = 24
 ROWS_MULTIPLE = 64
 MAX_ROWS = 1 << 20
@@ -129,8 +130,8 @@ def _attempts(
 ) -> Iterator[_Match | None]:
     """Yield row counts that would explain the request where batch or tokens are not stated.
 
-    None stands for an equation without a plausible solution. Rows below the stated limit are tried for the logits alone: padding to the longest row of a
-    batch makes them common.
+    None stands for an equation without a plausible solution. Rows below the stated limit are tried
+    for the logits alone: padding to the longest row of a batch makes them common.
     """
     stated = {"batch", "seq"} <= known.sizes.keys()
     matched = {match.candidate.template.family for match in found}
@@ -192,7 +193,7 @@ def _weigh(match: _Match, expected: float, frame: _Frame) -> Detail:
     family = candidate.template.family
     weight = factor(frame.name, family, candidate.element, head=frame.head) / (1 + expected)
     if match.assumed:
-        weight *= SOLVED
+        weight *= SOLVED if family == "logits" or not match.chance else SOLVED_OTHER
     meaning = _meaning(candidate, frame)
     if family == "weight" and frame.name == "optimizer":
         family, meaning = "optimizer", f"optimizer state of: {meaning}"

@@ -42,6 +42,14 @@ _WEIGHT_READS = (
 )
 
 
+def dtype_bytes(dtype: str) -> float:
+    """Return the bytes of one value; a word that is no dtype gives nothing."""
+    size = DTYPE_BYTES.get(dtype)
+    if size is None:
+        raise MissingFactError(dtype)
+    return size
+
+
 def weight_bytes(facts: Inputs) -> float:
     """Return the bytes of one unquantised weight value."""
     keys = ("train.base_dtype", "train.param_dtype")
@@ -50,9 +58,9 @@ def weight_bytes(facts: Inputs) -> float:
     for key in keys:
         dtype = facts.maybe_text(key)
         if dtype is not None:
-            return DTYPE_BYTES[dtype]
+            return dtype_bytes(dtype)
     if facts.maybe_text("job.framework") in ENGINES:
-        return DTYPE_BYTES[facts.text("model.dtype")]
+        return dtype_bytes(facts.text("model.dtype"))
     raise MissingFactError(keys[0])
 
 
@@ -123,7 +131,7 @@ def trained_bytes(facts: Inputs) -> float:
     """Return the bytes of one trainable value: adapters are fp32 unless something else is said."""
     dtype = facts.maybe_text("train.param_dtype")
     if dtype is not None:
-        return DTYPE_BYTES[dtype]
+        return dtype_bytes(dtype)
     if facts.maybe_flag("lora.on"):
         return DTYPE_BYTES["fp32"]
     return weight_bytes(facts)
