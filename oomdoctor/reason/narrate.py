@@ -60,7 +60,7 @@ def says(rule: Rule, facts: Mapping[str, Fact]) -> str:
     if any(found[1] not in facts for found in _places().finditer(rule.says)):
         return plain
     filled = _places().sub(lambda found: _worded(found, facts[found[1]]), rule.says)
-    return " ".join(filled.split())
+    return _upper_first(" ".join(filled.split()))
 
 
 def against(finding: Finding) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.model.enums import Truth
 from oomdoctor.model.plan import Measurement
+from oomdoctor.reason.fallbacks import fallbacks, is_known
 from oomdoctor.reason.rank import OTHER_PRIOR
 
 if TYPE_CHECKING:
@@ -22,43 +23,9 @@ _LEAST_BITS = 0.005
 # How often an open gate turns out true when its cause holds, and when another one does.
 _GATE_SEEN = (0.98, 0.30)
 _SPOKEN_FOR = 3
-
-_SUMMARY = (
-    "Print torch.cuda.memory_summary() when it fails (except torch.OutOfMemoryError: "
-    "print(torch.cuda.memory_summary()); raise)."
-)
-FALLBACKS = (
-    (
-        "oom.requested",
-        "Paste the complete error message (the line with 'Tried to allocate').",
-        5.0,
-        "Its figures tell a full card from a cap, a foreign process and a split cache.",
-    ),
-    (
-        "trace.stack",
-        "Paste the whole traceback, from 'Traceback (most recent call last)' to the last line.",
-        5.0,
-        "The failing frame tells loading, forward, loss, backward, optimizer and evaluation apart.",
-    ),
-    (
-        "gpu.foreign",
-        "nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv",
-        2.0,
-        "Rows that are not of this job raise other processes; none lowers them.",
-    ),
-    (
-        "torch.non_releasable",
-        _SUMMARY,
-        60.0,
-        "Active above allocated means another stream; much non-releasable means fragmentation.",
-    ),
-    (
-        "growth.per_step",
-        "Log torch.cuda.memory_allocated() at the same place of 20 consecutive steps.",
-        60.0,
-        "A steady rise is growth (something is kept); a flat line with peaks is a large batch.",
-    ),
-)
+_IN_MESSAGE = ("oom.", "torch.allocated", "torch.reserved")
+# Smaller changes of a probability are no news.
+_NEWS = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +87,7 @@ def measurements(
     )
     chosen = [measurement for measurement, _ in kept[:SHOWN]]
     if needed and len(chosen) < _SPOKEN_FOR:
-        chosen += _fallbacks(book, chosen, names)[: _SPOKEN_FOR - len(chosen)]
+        chosen += fallbacks(book, chosen, names)[: _SPOKEN_FOR - len(chosen)]
     return tuple(chosen)
 
 
@@ -135,11 +102,12 @@ def _belief(ranking: Ranking) -> tuple[list[str], list[float]]:
 def _questions(ranking: Ranking) -> Iterable[_Question]:
     for index, candidate in enumerate(ranking.candidates[:_CONSIDERED]):
         if candidate.is_open:
+            missing = candidate.gate.missing
             yield _Question(
                 cause=index,
-                label=f"what {candidate.rule.code} presupposes holds",
+                label=f"{candidate.rule.code} applies, by {', '.join(sorted(missing)[:2])}",
                 seen=_GATE_SEEN,
-                missing=candidate.gate.missing,
+                missing=missing,
             )
         for line, weight in zip(candidate.rule.evidence, candidate.weights, strict=False):
             if weight.verdict.truth is Truth.UNKNOWN and weight.verdict.missing:
@@ -155,27 +123,32 @@ def _askable(
     missing: Iterable[str], book: FactBook, sources: Mapping[str, Sequence[str]]
 ) -> dict[str, tuple[str, float]]:
     """Return command -> (fact, cost) for the missing facts, through their sources if derived."""
-    from oomdoctor.facts.registry import specs
-
     found: dict[str, tuple[str, float]] = {}
-    table = specs()
-    waiting, seen = sorted(missing), set(missing)
-    while waiting:
-        key = waiting.pop(0)
-        spec = table.get(key)
-        if spec is not None and spec.obtain is not None and not _is_known(book, key):
-            found.setdefault(spec.obtain, (key, spec.cost_s))
-            continue
-        for source in sources.get(key, ()):
-            if source not in seen and not _is_known(book, source):
-                seen.add(source)
-                waiting.append(source)
+    for key in sorted(missing):
+        layer, seen = [key], {key}
+        while layer:
+            direct = [(one, _obtain(one)) for one in layer if not is_known(book, one)]
+            for one, way in direct:
+                if way is not None:
+                    found.setdefault(way[0], (one, way[1]))
+            if any(way is not None for _, way in direct):
+                break
+            layer = [below for one in layer for below in sources.get(one, ()) if below not in seen]
+            seen |= set(layer)
     return found
 
 
-def _is_known(book: FactBook, key: str) -> bool:
-    fact = book.get(key)
-    return fact is not None and fact.origin.value != "assumed"
+def _obtain(key: str) -> tuple[str, float] | None:
+    """Return the command and its cost; figures of the failure message come with the message."""
+    from oomdoctor.facts.registry import specs
+
+    spec = specs().get(key)
+    if spec is not None and spec.obtain is not None:
+        return spec.obtain, spec.cost_s
+    message = specs().get("oom.requested")
+    if message is None or message.obtain is None or not key.startswith(_IN_MESSAGE):
+        return None
+    return message.obtain, message.cost_s
 
 
 def _outcome(question: _Question, belief: Sequence[float]) -> _Answerable:
@@ -235,15 +208,22 @@ def _measurement(
     leader = names[_leader(belief[:-1])] if len(belief) > 1 else names[0]
     if leader not in decides:
         decides.append(leader)
+    told = [one for one in ordered if _is_news(one, belief)] or ordered[:1]
     measurement = Measurement(
         fact=ordered[0].fact,
         command=command,
         seconds=cost,
         gain_bits=round(min(math.fsum(one.gain for one in ordered), _entropy(belief)), 4),
         decides_between=tuple(decides[:6]),
-        meanings=tuple(_meaning(one, names, belief) for one in ordered[:_SPOKEN_FOR]),
+        meanings=tuple(_meaning(one, names, belief) for one in told[:_SPOKEN_FOR]),
     )
     return measurement, any(one.flips for one in ordered)
+
+
+def _is_news(one: _Answerable, belief: Sequence[float]) -> bool:
+    cause = one.question.cause
+    changes = (one.if_true[cause] - belief[cause], one.if_false[cause] - belief[cause])
+    return max(abs(change) for change in changes) >= _NEWS
 
 
 def _meaning(one: _Answerable, names: Sequence[str], belief: Sequence[float]) -> str:
@@ -254,23 +234,3 @@ def _meaning(one: _Answerable, names: Sequence[str], belief: Sequence[float]) ->
         f"If so ({one.question.label}): {names[cause]} goes from {percent(now)} to {percent(yes)}; "
         f"if not, to {percent(no)}."
     )
-
-
-def _fallbacks(
-    book: FactBook, chosen: Sequence[Measurement], names: Sequence[str]
-) -> list[Measurement]:
-    """Return general measurements for facts that nobody stated, cheapest first."""
-    facts = {one.fact for one in chosen}
-    commands = {one.command for one in chosen}
-    return [
-        Measurement(
-            fact=fact,
-            command=command,
-            seconds=cost,
-            gain_bits=0.0,
-            decides_between=tuple(names[:-1][:4]),
-            meanings=(meaning,),
-        )
-        for fact, command, cost, meaning in FALLBACKS
-        if fact not in facts and command not in commands and not _is_known(book, fact)
-    ]

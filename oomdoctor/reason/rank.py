@@ -28,6 +28,7 @@ SHOWN = 8
 _LEADS = 0.60
 _CLEARLY = 3.0
 _NEGLIGIBLE = 0.004
+_NEGLIGIBLE_FOREIGN = 0.05
 # What an unsupported finer reason keeps of its mass beside a certain broader one.
 _FINER_KEEPS = 0.25
 
@@ -61,7 +62,7 @@ def rank(ruleset: RuleSet, book: FactBook, *, certain: str = "unknown") -> Ranki
     )
     candidates = tuple(candidate for candidate, _ in order)
     probabilities = tuple(mass for _, mass in order)
-    shown = [pair for pair in order[:SHOWN] if pair[1] >= _NEGLIGIBLE]
+    shown = [pair for pair in order[:SHOWN] if pair[1] >= _least(pair[0], certain)]
     findings = tuple(_finding(candidate, mass, book) for candidate, mass in shown)
     return Ranking(
         findings=findings,
@@ -73,6 +74,12 @@ def rank(ruleset: RuleSet, book: FactBook, *, certain: str = "unknown") -> Ranki
         not_evaluated=tuple(NotEvaluated(code=code, needs=n) for code, n in judged.open_rules),
         faults=judged.faults,
     )
+
+
+def _least(candidate: Candidate, certain: str) -> float:
+    """Return from which probability on a cause is worth a line."""
+    foreign = certain in ("host", "not_memory") and resource_of(candidate.cause) != certain
+    return _NEGLIGIBLE_FOREIGN if foreign else _NEGLIGIBLE
 
 
 def posterior(scores: Sequence[float], *, other: float = OTHER_PRIOR) -> tuple[list[float], float]:

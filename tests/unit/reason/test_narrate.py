@@ -34,6 +34,14 @@ def test_lower_bounds_are_called_at_least_once() -> None:
     ) == ("Others hold at least 3.00 GiB.")
 
 
+def test_a_sentence_that_starts_with_a_figure_starts_with_a_capital() -> None:
+    derived = replace(fact("balance.outside", 3 * GIB), origin=Origin.DERIVED)
+
+    assert says(rule("A", "a", says="{balance.outside} lie outside."), {derived.key: derived}) == (
+        "About 3.00 GiB lie outside."
+    )
+
+
 def test_a_place_without_a_fact_falls_back_to_the_title() -> None:
     assert says(rule("A", "a", says="It asked for {oom.requested}."), {}) == "Title of A."
 

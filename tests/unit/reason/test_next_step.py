@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from oomdoctor.reason.next_step import FALLBACKS, measurements
+from oomdoctor.reason.fallbacks import FALLBACKS
+from oomdoctor.reason.next_step import measurements
 from oomdoctor.reason.rank import rank
 from tests.unit.reason.builders import book, cause, line, rule, ruleset
 
@@ -109,3 +110,33 @@ def test_a_fallback_for_a_known_fact_is_left_out() -> None:
     found = measurements(rank(ruleset([], []), facts), facts, needed=True)
 
     assert [one.fact for one in found] == ["gpu.foreign", "torch.non_releasable", "growth.per_step"]
+
+
+def test_figures_of_the_message_are_asked_for_with_the_message() -> None:
+    rules = ruleset(
+        [rule("A", "a", evidence=[line("balance.allocated_share > 0.8", 0.9, 0.1)])], [cause("a")]
+    )
+    facts = book(oom__seen=True)
+    sources = {
+        "balance.allocated_share": ("torch.allocated", "oom.capacity", "gpu.total"),
+        "gpu.total": ("gpu.name",),
+    }
+
+    found = measurements(rank(rules, facts), facts, sources=sources)
+
+    assert [one.command for one in found] == [FALLBACKS[0][1]]
+
+
+def test_answers_that_change_nothing_are_not_spelled_out() -> None:
+    rules = ruleset(
+        [
+            rule("A", "a", evidence=[line("gpu.foreign > 2*GiB", 0.9, 0.1)]),
+            rule("B", "b", evidence=[line("gpu.foreign > 3*GiB", 0.5, 0.49)]),
+        ],
+        [cause("a"), cause("b")],
+    )
+    facts = book(oom__seen=True)
+
+    found = measurements(rank(rules, facts), facts)
+
+    assert len(found[0].meanings) == 1

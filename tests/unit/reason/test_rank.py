@@ -147,6 +147,14 @@ def test_certain_host_memory_lets_the_broad_cause_lead() -> None:
     assert [one.cause for one in ranking.findings] == ["host-ram", "offload"]
 
 
+def test_a_trace_of_a_foreign_cause_is_not_listed_beside_certain_host_memory() -> None:
+    rules = ruleset([LARGE], CAUSES)
+
+    ranking = rank(rules, book(host__killed=True), certain="host")
+
+    assert (ranking.findings, ranking.other_probability) == ((), 1.0)
+
+
 def test_assumed_facts_that_were_read_are_named() -> None:
     assumed = replace(fact("balance.allocated_share", 0.9), origin=Origin.ASSUMED)
 

@@ -1,0 +1,75 @@
+"""General measurements for where no rule could gain from a particular one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.model.plan import Measurement
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oomdoctor.facts.book import FactBook
+
+_SUMMARY = (
+    "Print torch.cuda.memory_summary() when it fails (except torch.OutOfMemoryError: "
+    "print(torch.cuda.memory_summary()); raise)."
+)
+FALLBACKS = (
+    (
+        "oom.requested",
+        "Paste the complete error message (the line with 'Tried to allocate').",
+        5.0,
+        "Its figures tell a full card from a cap, a foreign process and a split cache.",
+    ),
+    (
+        "trace.stack",
+        "Paste the whole traceback, from 'Traceback (most recent call last)' to the last line.",
+        5.0,
+        "The failing frame tells loading, forward, loss, backward, optimizer and evaluation apart.",
+    ),
+    (
+        "gpu.foreign",
+        "nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv",
+        2.0,
+        "Rows that are not of this job raise other processes; none lowers them.",
+    ),
+    (
+        "torch.non_releasable",
+        _SUMMARY,
+        60.0,
+        "Active above allocated means another stream; much non-releasable means fragmentation.",
+    ),
+    (
+        "growth.per_step",
+        "Log torch.cuda.memory_allocated() at the same place of 20 consecutive steps.",
+        60.0,
+        "A steady rise is growth (something is kept); a flat line with peaks is a large batch.",
+    ),
+)
+
+
+def is_known(book: FactBook, key: str) -> bool:
+    """Say whether somebody stated, measured or derived the fact; an assumption does not count."""
+    fact = book.get(key)
+    return fact is not None and fact.origin.value != "assumed"
+
+
+def fallbacks(
+    book: FactBook, chosen: Sequence[Measurement], names: Sequence[str]
+) -> list[Measurement]:
+    """Return general measurements for facts that nobody stated, cheapest first."""
+    facts = {one.fact for one in chosen}
+    commands = {one.command for one in chosen}
+    return [
+        Measurement(
+            fact=fact,
+            command=command,
+            seconds=cost,
+            gain_bits=0.0,
+            decides_between=tuple(names[:-1][:4]),
+            meanings=(meaning,),
+        )
+        for fact, command, cost, meaning in FALLBACKS
+        if fact not in facts and command not in commands and not is_known(book, fact)
+    ]

@@ -1,0 +1,150 @@
+"""The public entry: texts, paths, directories, standard input, configs and given facts."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pytest
+
+from oomdoctor.errors import InputError, UsageError
+from oomdoctor.pipeline import assemble, derived_sources, diagnose, gather, is_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OOM = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total "
+    "capacity of 39.39 GiB of which 1.25 GiB is free. Including non-PyTorch memory, this process "
+    "has 38.10 GiB memory in use. Of the allocated memory 36.90 GiB is allocated by PyTorch, and "
+    "512.00 MiB is reserved by PyTorch but unallocated."
+)
+CONFIG = "per_device_train_batch_size: 4\ngradient_checkpointing: false\n"
+
+
+def test_a_string_with_line_feeds_is_the_text() -> None:
+    assert is_text("RuntimeError: x\n")
+
+
+def test_a_message_on_one_line_is_the_text() -> None:
+    assert is_text(OOM)
+
+
+def test_a_name_without_a_file_is_a_path() -> None:
+    assert not is_text("logs/crash 2.log")
+    assert not is_text("-")
+
+
+def test_an_existing_file_is_a_path_whatever_its_name(tmp_path: Path) -> None:
+    named = tmp_path / "a long name: of a log"
+    named.write_text(OOM)
+
+    assert not is_text(str(named))
+
+
+def test_a_missing_file_is_an_input_error() -> None:
+    with pytest.raises(InputError):
+        diagnose("no-such-crash.log")
+
+
+def test_a_text_and_its_file_give_the_same_facts(tmp_path: Path) -> None:
+    path = tmp_path / "crash.log"
+    path.write_text(OOM + "\n")
+
+    by_text = diagnose(OOM + "\n")
+    by_path = diagnose(str(path))
+
+    assert by_text.facts["oom.requested"].value == 3 << 30
+    assert {k: f.value for k, f in by_text.facts.items()} == {
+        k: f.value for k, f in by_path.facts.items()
+    }
+
+
+def test_standard_input_is_read() -> None:
+    said = diagnose("-", stdin=io.BytesIO(OOM.encode()))
+
+    assert said.facts["oom.requested"].value == 3 << 30
+
+
+def test_a_directory_is_read_file_by_file(tmp_path: Path) -> None:
+    (tmp_path / "crash.log").write_text(OOM)
+    (tmp_path / "notes.bin").write_bytes(bytes(range(256)) * 40)
+
+    said = diagnose(str(tmp_path))
+
+    assert said.facts["oom.requested"].value == 3 << 30
+
+
+def test_an_empty_directory_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        diagnose(str(tmp_path))
+
+
+def test_a_config_is_read_from_a_path_a_text_and_a_mapping(tmp_path: Path) -> None:
+    path = tmp_path / "train.yaml"
+    path.write_text(CONFIG)
+    mapping = {"per_device_train_batch_size": 4, "gradient_checkpointing": False}
+
+    batches = [
+        assemble(gather(OOM, config=config)).value("train.micro_batch")
+        for config in (str(path), [str(path)], CONFIG, mapping)
+    ]
+
+    assert batches == [4, 4, 4, 4]
+
+
+def test_an_input_that_is_a_config_is_read_as_one(tmp_path: Path) -> None:
+    path = tmp_path / "train.yaml"
+    path.write_text(CONFIG)
+
+    gathered = gather([OOM, str(path)])
+
+    assert [one.path for one in gathered.readings] == [str(path)]
+
+
+def test_a_broken_config_becomes_a_note_and_the_log_still_speaks() -> None:
+    said = diagnose(OOM, config='{"train_batch_size": 4,\n "broken": [1, 2\n')
+
+    assert said.facts["oom.requested"].value == 3 << 30
+
+
+def test_given_facts_outrank_what_was_read_and_the_conflict_is_kept() -> None:
+    said = diagnose(OOM, facts=["oom.requested=7 GiB"])
+
+    assert said.facts["oom.requested"].value == 7 << 30
+    assert [one.key for one in said.conflicts] == ["oom.requested"]
+
+
+def test_a_malformed_given_fact_is_a_usage_error() -> None:
+    with pytest.raises(UsageError):
+        diagnose(OOM, facts=["oom.requested=much"])
+
+
+def test_several_texts_have_names_of_their_own() -> None:
+    gathered = gather([OOM, "step 1: fine\nstep 2: fine\n"])
+
+    assert [one.id for one in gathered.artifacts] == ["<text>", "<text-2>"]
+
+
+def test_the_lines_of_all_logs_are_searched() -> None:
+    book = assemble(gather([OOM, "first line\nsecond line\n"]))
+    text = book.get("log.text")
+
+    assert text is not None
+    assert "first line" in str(text.value)
+    assert "Tried to allocate" in str(text.value)
+
+
+def test_the_order_of_artifacts_does_not_change_the_answer() -> None:
+    table = "memory.used [MiB], memory.total [MiB]\n39000 MiB, 40335 MiB\n"
+
+    one = diagnose([OOM, table])
+    other = diagnose([table, OOM])
+
+    assert [(c.cause, round(c.probability, 9)) for c in one.causes] == [
+        (c.cause, round(c.probability, 9)) for c in other.causes
+    ]
+
+
+def test_derived_facts_name_their_sources() -> None:
+    assert "oom.capacity" in derived_sources()["balance.outside"]
