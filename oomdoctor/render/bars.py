@@ -10,8 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 # one fill per owner, told apart by shape and not by colour alone
-FILLS = (("█", "#"), ("▓", "="), ("▒", "o"), ("▚", "+"), ("▤", "%"), ("▥", "~"))
-FREE = ("░", ".")
+FILLS = {
+    "allocated": ("█", "#"),
+    "reserved_unallocated": ("▓", "="),
+    "outside_allocator": ("▒", "o"),
+    "other_processes": ("▚", "+"),
+    "free": ("░", "."),
+}
+OTHERS = (("▤", "%"), ("▥", "~"), ("▦", "*"), ("▧", "^"))
 
 
 class Share(NamedTuple):
@@ -23,8 +29,8 @@ class Share(NamedTuple):
 
 
 def fill_of(owner: str, order: int, *, unicode: bool) -> str:
-    """Return the character for the owner at place `order`; free memory has its own."""
-    pair = FREE if owner == "free" else FILLS[order % len(FILLS)]
+    """Return the character for an owner; those without one of their own go by `order`."""
+    pair = FILLS.get(owner.replace(" ", "_"), OTHERS[order % len(OTHERS)])
     return pair[0] if unicode else pair[1]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from oomdoctor import __version__
 from oomdoctor.reason.narrate import against
-from oomdoctor.render.words import says, shares
+from oomdoctor.render.words import reasons, says, shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -168,7 +168,7 @@ def _side(finding: Finding) -> dict[str, Json]:
         "maturity": finding.maturity.value,
         "evidence": _quotes(finding.quotes),
         "against": _quotes(finding.against),
-        "reasons": [w.label for w in finding.weights if w.counted and w.nats > 0],
+        "reasons": list(reasons(finding)),
         "reasons_against": list(against(finding)),
         "missing": list(finding.missing),
         "assumed": list(finding.assumed),

@@ -16,9 +16,11 @@ from oomdoctor.render.words import (
     ANSWERS,
     SAFETY,
     distinct,
+    owner_words,
     percent,
     place,
     price_words,
+    reasons,
     saving_words,
     says,
     sentence,
@@ -94,8 +96,7 @@ def _causes(diagnosis: Diagnosis, view: View) -> list[str]:
 
 
 def _reasons(finding: Finding) -> list[str]:
-    speaking = [one for one in finding.weights if one.counted and one.nats > 0]
-    lines = [f"- {markdown(one.label)}" for one in sorted(speaking, key=lambda one: -one.nats)]
+    lines = [f"- {markdown(reason)}" for reason in reasons(finding)]
     if finding.explains_bytes is not None:
         lines.append(f"- explains {format_size(finding.explains_bytes)}")
     contrary = [f"- against: {markdown(one)}" for one in against(finding)]
@@ -119,7 +120,7 @@ def _fixes(diagnosis: Diagnosis, view: View) -> list[str]:
             parts += [f"**{at + 1}. {markdown(sentence(one.title))}**", *_fix(one)]
         else:
             parts += details(f"{at + 1}. {one.title}", _fix(one))
-    return [*parts, "\n".join(_names("already in force", diagnosis.suppressed))]
+    return [*parts, "\n".join(f"- {markdown(text)}" for text in diagnosis.suppressed)]
 
 
 def _fix(one: Prescription) -> list[str]:
@@ -154,7 +155,7 @@ def _balance(diagnosis: Diagnosis) -> list[str]:
     if ledger is None or not ledger.entries:
         return []
     rows = [
-        f"| {markdown(one.owner)} | {format_size(one.bytes)} | {one.origin.value} |"
+        f"| {markdown(owner_words(one.owner))} | {format_size(one.bytes)} | {one.origin.value} |"
         for one in ledger.entries
     ]
     whole = "" if ledger.capacity_bytes is None else f" of {format_size(ledger.capacity_bytes)}"

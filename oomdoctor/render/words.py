@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.model.enums import Truth
 from oomdoctor.units import format_count, format_size
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ ANSWERS = {
     "need_evidence": ("open", "more evidence needed"),
     "not_gpu_oom": ("aside", "not a GPU out-of-memory"),
     "nothing_found": ("none", "nothing recognised"),
+}
+OWNERS = {
+    "reserved_unallocated": "reserved but unallocated (the cache)",
+    "outside_allocator": "this process outside the allocator",
 }
 SAFETY = {
     "safe": "changes nothing else",
@@ -59,6 +64,23 @@ def says(finding: Finding) -> str:
 def sentence(text: str) -> str:
     """Return `text` with a full stop, unless it ends in one already."""
     return text if text.endswith((".", "!", "?", ":")) else f"{text}."
+
+
+def owner_words(owner: str) -> str:
+    """Return the words for an owner of memory."""
+    return OWNERS.get(owner, owner.replace("_", " "))
+
+
+def reasons(finding: Finding) -> list[str]:
+    """Return the counted evidence lines that speak for a finding: what is seen, then what is not.
+
+    A line that is not so can speak for a cause, too: it would be seen more often without it.
+    """
+    speaking = [one for one in finding.weights if one.counted and one.nats > 0]
+    ordered = sorted(speaking, key=lambda one: (one.verdict.truth is not Truth.TRUE, -one.nats))
+    return [
+        one.label if one.verdict.truth is Truth.TRUE else f"not so: {one.label}" for one in ordered
+    ]
 
 
 def entry_source(entry: LedgerEntry) -> str:
@@ -120,6 +142,8 @@ def fact_words(fact: Fact, *, is_size: bool) -> str:
         return format_size(value)
     if isinstance(value, int):
         return format_count(value)
+    if isinstance(value, float):
+        return f"{value:.4g}"
     text = str(value)
     head, newline, _ = text.partition("\n")
     return f"{head} ... ({text.count(newline) + 1} lines)" if newline else text
@@ -140,11 +164,11 @@ def distinct(quotes: Sequence[Quote]) -> list[Quote]:
     return list(best.values())
 
 
-def joined(names: Sequence[str], word: str) -> str:
-    """Join names as `a`, `a and b`, `a, b and c`."""
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} {word} {names[-1]}"
+def between_words(causes: Sequence[str]) -> str:
+    """Say which causes a measurement decides between."""
+    if len(causes) < 2:
+        return f"speaks for or against {''.join(causes)}"
+    return f"decides between {', '.join(causes[:-1])} and {causes[-1]}"
 
 
 def dimension_words(values: Mapping[str, int]) -> str:

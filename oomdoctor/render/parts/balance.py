@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.render.bars import Share, bar, fill_of
 from oomdoctor.render.layout import Line, Span, flow
 from oomdoctor.render.parts.pieces import INDENT, heading, paragraph, safe
-from oomdoctor.render.words import dimension_words, entry_source, percent
+from oomdoctor.render.words import dimension_words, entry_source, owner_words, percent
 from oomdoctor.units import format_size
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _legend(entry: LedgerEntry, order: int, ledger: Ledger, theme: Theme) -> lis
     figures = f"{format_size(entry.bytes):>10} {share:>6}  "
     spans = [
         Span(figures, "strong"),
-        Span(safe(entry.owner, theme)),
+        Span(safe(owner_words(entry.owner), theme)),
         Span(f" ({safe(entry_source(entry), theme)})", "dim"),
     ]
     hanging = " " * (len(first) + len(figures))

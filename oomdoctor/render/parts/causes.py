@@ -8,7 +8,7 @@ from oomdoctor.model.enums import Truth
 from oomdoctor.reason.narrate import against
 from oomdoctor.render.layout import Line, Span, flow
 from oomdoctor.render.parts.pieces import DEEP, INDENT, heading, listed, paragraph, quoted, safe
-from oomdoctor.render.words import percent, says, shares
+from oomdoctor.render.words import percent, reasons, says, shares
 from oomdoctor.units import format_size
 
 if TYPE_CHECKING:
@@ -61,19 +61,13 @@ def _body(finding: Finding, theme: Theme, view: View) -> list[Line]:
     lines: list[Line] = []
     if finding.explains_bytes is not None:
         lines += paragraph(f"explains {format_size(finding.explains_bytes)}", theme, style="dim")
-    lines += _reasons(finding, theme)
+    for reason in reasons(finding)[:most]:
+        lines += paragraph(reason, theme, first=f"{DEEP}+ ")
     lines += quoted(finding.quotes, theme, most=most)
     lines += _against(finding, theme, most)
     lines += listed("not known", finding.missing, theme)
     lines += listed("assumed", finding.assumed, theme)
     return lines
-
-
-def _reasons(finding: Finding, theme: Theme) -> list[Line]:
-    """Return the evidence lines that speak for the cause, the strongest first."""
-    speaking = [one for one in finding.weights if one.counted and one.nats > 0]
-    ordered = sorted(speaking, key=lambda one: -one.nats)
-    return [line for one in ordered for line in paragraph(one.label, theme, first=f"{DEEP}+ ")]
 
 
 def _against(finding: Finding, theme: Theme, most: int | None) -> list[Line]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.render.layout import Line, Span, flow, line
-from oomdoctor.render.parts.pieces import DEEP, INDENT, heading, listed, paragraph, safe
+from oomdoctor.render.parts.pieces import DEEP, INDENT, heading, paragraph, safe
 from oomdoctor.render.words import (
     SAFETY,
     price_words,
@@ -36,7 +36,9 @@ def fixes(diagnosis: Diagnosis, theme: Theme, view: View) -> list[Line]:
         lines += paragraph(
             f"{len(more)} more with --explain: {'; '.join(more)}", theme, first=INDENT, style="dim"
         )
-    return lines + listed("already in force", diagnosis.suppressed, theme, first=INDENT)
+    for text in diagnosis.suppressed:
+        lines += paragraph(text, theme, first=f"{INDENT}{theme.glyph('dot')} ", style="dim")
+    return lines
 
 
 def _fix(one: Prescription, number: int, leading: str | None, theme: Theme) -> list[Line]:

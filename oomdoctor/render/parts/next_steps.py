@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.render.layout import Line, Span, flow, line
 from oomdoctor.render.parts.pieces import DEEP, INDENT, heading, paragraph, safe
-from oomdoctor.render.words import joined
+from oomdoctor.render.words import between_words
 
 if TYPE_CHECKING:
     from oomdoctor.model.plan import Diagnosis, Measurement
@@ -35,7 +35,7 @@ NOTHING = "No measurement would change the answer."
 def _step(step: Measurement, number: int, theme: Theme, view: View) -> list[Line]:
     spans = [Span(step.fact, "strong"), Span(f" ({_price(step, view)})", "dim")]
     if step.decides_between:
-        spans.append(Span(f" tells {joined(step.decides_between, 'from')}"))
+        spans.append(Span(f" {between_words(step.decides_between)}"))
     lines = flow(spans, width=theme.width, first=f"{INDENT}{number}. ")
     commands = step.command.split("\n")
     lines += [line(DEEP, Span(safe(text, theme), "command")) for text in commands if _typed(text)]

@@ -34,9 +34,14 @@ def heading(text: str) -> Line:
 def paragraph(
     text: str, theme: Theme, *, first: str = DEEP, rest: str | None = None, style: str = ""
 ) -> list[Line]:
-    """Wrap one text of any origin."""
-    spans = [Span(safe(text, theme), style)]
-    return flow(spans, width=theme.width, first=first, rest=rest)
+    """Wrap a text of any origin; its own lines stay lines."""
+    hanging = " " * cells(first) if rest is None else rest
+    lines: list[Line] = []
+    for at, part in enumerate(text.split("\n")):
+        spans = [Span(safe(part, theme), style)]
+        start = first if at == 0 else hanging
+        lines += flow(spans, width=theme.width, first=start, rest=hanging)
+    return lines
 
 
 def quoted(quotes: Sequence[Quote], theme: Theme, *, most: int | None = None) -> list[Line]:

@@ -118,9 +118,9 @@ def _ledger() -> Ledger:
         capacity_bytes=int(23.64 * GIB),
         entries=(
             LedgerEntry(owner="allocated", bytes=int(20.9 * GIB)),
-            LedgerEntry(owner="reserved but unallocated", bytes=int(1.1 * GIB)),
+            LedgerEntry(owner="reserved_unallocated", bytes=int(1.1 * GIB)),
             LedgerEntry(
-                owner="this process outside the allocator",
+                owner="outside_allocator",
                 bytes=int(0.52 * GIB),
                 origin=Origin.DERIVED,
                 source="this process - reserved",
