@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.model.core import RuleFault
 from oomdoctor.model.enums import Truth
-from oomdoctor.rules.evaluate import condition_verdict, weigh
+from oomdoctor.rules.evaluate import condition_verdict, leaves_of, weigh
+from oomdoctor.rules.leaves import timed_out_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,7 +77,9 @@ def judge(ruleset: RuleSet, book: FactBook, *, certain: str = "unknown") -> Judg
             if gate.truth is Truth.UNKNOWN:
                 open_rules.append((rule.code, tuple(sorted(gate.missing))))
             cause = ruleset.causes[rule.cause]
-            candidates.append(_candidate(rule, cause, gate, weigh(rule, book), certain))
+            weights = weigh(rule, book)
+            candidates.append(_candidate(rule, cause, gate, weights, certain))
+            faults += _stopped_patterns(rule, gate, weights, book)
         except Exception as fault:  # noqa: BLE001 - a bug in one rule never hides the others
             faults.append(RuleFault(code=rule.code, message=f"{type(fault).__name__}: {fault}"))
     return Judged(
@@ -85,6 +88,26 @@ def judge(ruleset: RuleSet, book: FactBook, *, certain: str = "unknown") -> Judg
         open_rules=tuple(open_rules),
         faults=tuple(faults),
     )
+
+
+def _stopped_patterns(
+    rule: Rule, gate: Verdict, weights: tuple[Weight, ...], book: FactBook
+) -> list[RuleFault]:
+    """Tell of patterns whose search ran out of time: their conditions stayed unknown."""
+    open_parts = [rule.when] if gate.truth is Truth.UNKNOWN else []
+    for line, weight in zip(rule.evidence, weights, strict=True):
+        if weight.verdict.truth is Truth.UNKNOWN:
+            open_parts.append(line.condition)
+    stopped = {
+        (key, pattern)
+        for part in open_parts
+        for leaf in leaves_of(part)
+        for key, pattern in timed_out_patterns(leaf.tree, book)
+    }
+    return [
+        RuleFault(code=rule.code, message=f"the pattern {pattern!r} took too long on {key}")
+        for key, pattern in sorted(stopped)
+    ]
 
 
 def _candidate(

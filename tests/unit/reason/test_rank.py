@@ -181,6 +181,16 @@ def test_a_broken_rule_is_a_fault_and_the_others_go_on() -> None:
     assert [one.cause for one in ranking.findings] == ["large-batch"]
 
 
+def test_a_pattern_that_takes_too_long_is_a_fault() -> None:
+    slow = rule("A", "a", evidence=[line("matches(log.text, '(x+x+)+y')", 0.9, 0.1)])
+    facts = book(oom__seen=True, log__text="x" * 4000)
+
+    ranking = rank(ruleset([slow], [cause("a")]), facts)
+
+    assert [(one.code, "took too long" in one.message) for one in ranking.faults] == [("A", True)]
+    assert [one.cause for one in ranking.findings] == ["a"]
+
+
 def test_at_most_eight_causes_are_shown() -> None:
     names = [f"cause-{number}" for number in range(12)]
     rules = ruleset([rule(f"R{n}", n) for n in names], [cause(n) for n in names])
