@@ -37,7 +37,7 @@ def check_rules(
     """Check `sources`; `others` are the rules that they are ranked against and may clash with."""
     problems = [problem for source in sources for problem in source.problems]
     chosen = {source.path for source in sources}
-    everything = (*sources, *(source for source in others if source.path not in chosen))
+    everything = (*(source for source in others if source.path not in chosen), *sources)
     problems += [p for p in lint_names(everything) if p.location.path in chosen]
     rules = tuple(source.rule for source in everything if source.rule is not None)
     known = tuple(rule for rule in rules if rule.cause is None or rule.cause in causes)

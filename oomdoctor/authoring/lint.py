@@ -169,14 +169,18 @@ def patterns_in(tree: object) -> Iterator[str]:
 
 
 def probes_for(pattern: str) -> Iterator[str]:
-    """Yield long lines that make a pattern with nested or adjoining repeats back-track."""
+    """Yield texts that make a pattern with nested or adjoining repeats back-track.
+
+    Each is a long run and a tail that does not go on with it; the pattern's own letters stand
+    around it, so that a check for required letters does not end the search early.
+    """
     literals = re.sub(r"\\.|[^\w\s=:,./-]", "", pattern)
-    characters = dict.fromkeys([*"a0 .", *literals])
-    for character in list(characters)[:16]:
-        yield character * PROBE_CHARS + "\x00"
     words = [word for word in re.findall(r"\w+", literals) if len(word) > 1][:4]
-    for unit in ["a ", "0,", *(f"{word} " for word in words)]:
-        yield unit * (PROBE_CHARS // len(unit)) + "\x00"
+    characters = list(dict.fromkeys([*"a0 .", *literals]))[:16]
+    for unit in [*characters, "a ", "0,", *(f"{word} " for word in words)]:
+        run = unit * (PROBE_CHARS // len(unit))
+        yield f"{run}\x00\x00\x00"
+        yield f"{literals}\n{run}\x00{literals}\x00"
 
 
 def _problem(source: RuleSource, field: str, message: str) -> Problem:

@@ -93,7 +93,7 @@ class Compiler:
         try:
             tree = ast.parse(self._disguised(), mode="eval")
         except SyntaxError as error:
-            column = max((error.offset or 1) - 1, 0)
+            column = error.offset - 1 if error.offset else len(self.source)
             raise self.problem_at(
                 column, f"syntax error: {error.msg}", "expected a Python-like expression"
             ) from None

@@ -60,7 +60,9 @@ def _builtin(home: Path, faults: list[tuple[str, str]]) -> tuple[dict[str, Cause
         if value["path"] not in current:
             rules[value["code"]] = decode_rule(value, fixes)
     edited = [home / name for name in sorted(current.difference(vocabulary))]
-    rules.update(_compiled([path for path in edited if path.exists()], faults, causes))
+    present = [path for path in edited if path.exists()]
+    if present:
+        rules.update(_compiled(present, faults, causes))
     return causes, rules
 
 

@@ -140,18 +140,9 @@ class _Reader:
         try:
             return compile_expression(text, expect=expect)
         except RuleError as error:
-            at = place(node, self.path)
-            inner = error.location.column if error.location and error.location.column else 1
-            plain = getattr(node, "style", None) in (None, "'", '"')
-            offset = inner - 1 + (0 if getattr(node, "style", None) is None else 1)
-            single = node.start_mark.line == node.end_mark.line
-            column = (at.column or 1) + (offset if plain and single else 0)
-            self.problems.append(
-                Problem(
-                    message=error.message,
-                    location=Location(path=self.path, line=at.line, column=column),
-                )
-            )
+            inner = error.location.column if error.location else None
+            at = _inside(node, self.path, (inner or 1) - 1)
+            self.problems.append(Problem(message=error.message, location=at))
             return None
 
     def _optional_size(self, node: yaml.Node | None) -> Expression | None:
@@ -204,6 +195,15 @@ class _Reader:
     def tests(self, root: yaml.Node) -> tuple[InlineTest, ...]:
         """Return the inline tests, scalars as written."""
         return tuple(_inline_test(item, self.path) for item in _Fields(root).items("tests"))
+
+
+def _inside(node: yaml.Node, path: str, offset: int) -> Location:
+    """Return the place `offset` characters into a scalar; its start where it spans lines."""
+    at = place(node, path)
+    style = getattr(node, "style", None) or ""
+    if style in ("|", ">") or node.start_mark.line != node.end_mark.line:
+        return at
+    return Location(path=path, line=at.line, column=(at.column or 1) + offset + len(style))
 
 
 def leaf_condition(leaf: Expression) -> Condition:
