@@ -66,6 +66,7 @@ TEMPLATES = (
     Template("weight", ("hidden", "heads", "head_dim"), (4, 2, 1), "query or output weight"),
     Template("weight", ("hidden", "kv_heads", "head_dim"), _HALF, "key or value weight"),
     Template("weight", ("hidden", "qkv"), _HALF, "fused query, key and value weight"),
+    Template("weight", ("hidden", "expert_width"), (4, 2, 1), "weight of one expert"),
     Template("weight", ("experts", "hidden", "expert_width"), _HALF, "expert weights of a layer"),
     Template(
         "weight",

@@ -20,6 +20,15 @@ CLEAR = 1.5
 BEYOND = 1.05
 FAMILIES = ("logits", "attention", "weight", "mlp", "hidden", "kv", "optimizer")
 FULL_PRECISION = 4
+# dimensions without which the largest tensor of a family stays unknown
+NEEDS = {
+    "logits": {"vocab"},
+    "attention": {"heads"},
+    "mlp": {"intermediate"},
+    "hidden": {"hidden", "heads"},
+    "kv": {"layers", "kv_heads", "head_dim"},
+    "weight": {"hidden", "intermediate", "vocab", "heads", "head_dim"},
+}
 
 
 def fingerprint_facts(book: FactBook) -> tuple[Fact, ...]:
@@ -61,12 +70,17 @@ def _false(book: FactBook, details: tuple[Detail, ...]) -> Iterator[Fact]:
         return
     low = min(interval.low for interval in intervals)
     matched = {detail.family for detail in details}
+    known = dimensions(book)
+    split = book.value("dist.shards_params") is True
     largest: dict[str, int] = {}
-    for candidate in candidates(dimensions(book)):
+    for candidate in candidates(known):
         family = candidate.template.family
         largest[family] = max(largest.get(family, 0), candidate.bytes)
     for family, most in largest.items():
-        if family in matched or family == "optimizer":
+        needs = NEEDS.get(family)
+        if family in matched or needs is None or not needs <= known.sizes.keys():
+            continue
+        if family == "weight" and split:
             continue
         if family == "weight" or low > BEYOND * most:
             yield Fact(

@@ -233,3 +233,22 @@ def test_the_true_product_is_always_among_the_matches(rows: int, tokens: int, el
 
     assert f"batch*seq*vocab*{element}" in {match.expression for match in found.matches}
     assert all(0 <= match.weight <= 1 for match in found.matches)
+
+
+def test_a_family_of_unknown_size_is_not_ruled_out() -> None:
+    rows: Values = {"train.micro_batch": 1, "train.seq_len": 2048, "oom.requested": "9.00 GiB"}
+
+    made = physics.derive(known({**rows, "model.vocab": 32000}))
+
+    assert made.value("fingerprint.logits") is False
+    assert made.get("fingerprint.attention") is None
+
+
+def test_split_parameters_do_not_rule_a_weight_out() -> None:
+    odd: Values = {"model.name": "Qwen/Qwen2.5-1.5B", "oom.requested": "301.00 MiB"}
+
+    whole = physics.derive(known(odd))
+    split = physics.derive(known({**odd, "dist.kind": "fsdp2", "dist.world_size": 4}))
+
+    assert whole.value("fingerprint.weight") is False
+    assert split.get("fingerprint.weight") is None
