@@ -14,8 +14,9 @@ from bisect import bisect_left
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from oomdoctor.evidence.frames import exception_of
 from oomdoctor.evidence.phase import phase_of
-from oomdoctor.evidence.phase_text import phase_before
+from oomdoctor.evidence.phase_text import phase_at, phase_before
 from oomdoctor.evidence.progress import progress_facts
 from oomdoctor.evidence.python_traceback import facts_of, quoted_code
 from oomdoctor.model.core import Fact
@@ -77,6 +78,7 @@ def attached(document: Document, located: Located) -> Failure:
     extra: list[Fact] = []
     if stack is not None:
         extra.extend(facts_of(document, stack))
+    extra.extend(_class_fact(document, located.at))
     extra.extend(_phase_facts(document, located, extra))
     if failure.kind in _TRACED:
         extra.extend(progress_facts(document, located.at))
@@ -89,6 +91,15 @@ def attached(document: Document, located: Located) -> Failure:
     return replace(failure, facts=tuple(facts))
 
 
+def _class_fact(document: Document, index: int) -> list[Fact]:
+    """Name the exception's class where the failing line itself starts with it."""
+    line = document.lines[index]
+    named = exception_of(line.text)
+    if named is None or named[0] is None:
+        return []
+    return [Fact(key="trace.exception", value=named[0], quotes=(document.quote(line),))]
+
+
 def _phase_facts(document: Document, located: Located, facts: list[Fact]) -> list[Fact]:
     """Let the lines before the failure tell the phase where the stack does not settle it."""
     stack = located.stack
@@ -97,7 +108,7 @@ def _phase_facts(document: Document, located: Located, facts: list[Fact]) -> lis
     if found is not None and found.certain:
         return []
     start = located.at if stack is None else min(located.at, stack.first)
-    told = phase_before(document, start)
+    told = phase_at(document, located.at) or phase_before(document, start)
     if told is None:
         return []
     if shown is not None:

@@ -85,7 +85,7 @@ def _old_notebook_or_rich(text: str) -> FrameHead | None:
 def arrow_code(text: str) -> tuple[int, str] | None:
     """Parse the line that an arrow marks as running: its number and its code."""
     found = _arrow().match(text)
-    return (int(found["line"]), found["code"].strip()) if found is not None else None
+    return (int(found["line"]), (found["code"] or "").strip("│ \t")) if found is not None else None
 
 
 def unboxed(text: str) -> str:
@@ -102,6 +102,14 @@ def is_header(text: str) -> bool:
 def is_ornament(text: str) -> bool:
     """Say whether a line within a traceback carries nothing: carets, repeats, frames drawn."""
     return _ornament().fullmatch(text) is not None
+
+
+def hides_frames(text: str) -> bool:
+    """Say whether a line within a traceback stands for frames that are not shown."""
+    stripped = text.strip()
+    return (
+        stripped.startswith(("[... skipping", "... ")) or _hidden().fullmatch(stripped) is not None
+    )
 
 
 def exception_of(text: str) -> tuple[str | None, str] | None:
@@ -181,6 +189,11 @@ def _arrow() -> re.Pattern[str]:
 @cache
 def _box() -> re.Pattern[str]:
     return re.compile(r"\s*[│┃|] ?(?P<inside>.*?)(?:\s*[│┃|])?\s*$")
+
+
+@cache
+def _hidden() -> re.Pattern[str]:
+    return re.compile(r"\.{3}|\d+ frames(?: hidden)?|\[?\.{3}.{0,40}frames?.{0,20}\]?")
 
 
 @cache

@@ -32,6 +32,9 @@ _QUANTITIES: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
+_DEEPSPEED = {"ma": "allocated", "ca": "reserved", "max_ma": "running-max", "max_ca": "running-max"}
+
+
 class Point(NamedTuple):
     """One value of a series; points of one series share `quantity`, `alike` and `writer`."""
 
@@ -81,20 +84,42 @@ def _table_row(text: str, at: int, card: str) -> Iterator[Point]:
 def _named_values(line: LogLine, text: str, at: int, message: str) -> Iterator[Point]:
     step = _step_of(line)
     template = "" if step is not None else re.sub(r"\d+(?:\.\d+)?", "#", f"{message}\n{text}"[:300])
+    writer = f"{line.stream}/{line.rank}"
+    listed = _listed_unit().search(text)
+    if listed is not None:
+        yield from _listed_values(text, listed, Point("", 0, 0, step, "", writer, at))
+        return
     seen: set[str] = set()
     for found in _named_value().finditer(text):
-        name = found["name"].lower()
+        name = found["name"].strip().lower()
         size = _size(found)
         quantity = _quantity(name, text[: found.start()].lower()[-40:])
         if size is None or quantity is None or quantity in seen:
             continue
         seen.add(quantity)
-        alike = name.strip() if step is not None else template
-        yield Point(quantity, *size, step, alike, f"{line.stream}/{line.rank}", at)
+        alike = name if step is not None else template
+        yield Point(quantity, *size, step, alike, writer, at)
+
+
+def _listed_values(text: str, unit: re.Match[str], blank: Point) -> Iterator[Point]:
+    """Read Megatron's `memory (MB) | allocated: 1.0 | max allocated: 2.0`."""
+    scale = unit_bytes(unit["unit"]) or _MIB
+    for found in _listed_value().finditer(text, unit.end() - 1):
+        quantity = _quantity(found["name"], "")
+        if quantity is not None:
+            size = size_of(found["bare"], scale)
+            yield blank._replace(
+                quantity=quantity,
+                bytes=size.bytes,
+                slack_bytes=size.slack_bytes,
+                alike=found["name"],
+            )
 
 
 def _quantity(name: str, before: str) -> str | None:
     """Tell what a name counts: `max_mem` is a running maximum whatever follows."""
+    if name in _DEEPSPEED:
+        return _DEEPSPEED[name]
     for quantity, words in _QUANTITIES:
         if any(word in name for word in words):
             return quantity
@@ -138,6 +163,16 @@ def _named_value() -> re.Pattern[str]:
         rf"(?:(?P<size>{SIZE_PATTERN})|(?P<bare>\d+(?:\.\d+)?)(?![\w.]))",
         re.IGNORECASE,
     )
+
+
+@cache
+def _listed_unit() -> re.Pattern[str]:
+    return re.compile(r"memory \((?P<unit>[KMG]i?B)\) ?\|")
+
+
+@cache
+def _listed_value() -> re.Pattern[str]:
+    return re.compile(r"\| ?(?P<name>[a-z][a-z ]{1,40}): (?P<bare>\d+(?:\.\d+)?)")
 
 
 @cache

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from oomdoctor.evidence.progress_lines import parse_progress
+
 if TYPE_CHECKING:
     from oomdoctor.model.core import Document, LogLine
 
@@ -150,11 +152,21 @@ _OVER = (
 )
 
 
+# What the message itself, or the line that wraps it, says about where it happened.
+_WRAPPED = (
+    ("when warming up sampler", "serve-profile"),
+    ("failed to clone() tensor", "save"),
+    ("capture cuda graph failed", "graph-capture"),
+)
+_WRAP_LINES = 4
+
+
 class TextPhase(NamedTuple):
-    """A phase and the line that tells it."""
+    """A phase, the line that tells it, and where that line stands in the document."""
 
     phase: str
     line: LogLine
+    at: int
 
 
 def phase_before(document: Document, index: int) -> TextPhase | None:
@@ -162,14 +174,36 @@ def phase_before(document: Document, index: int) -> TextPhase | None:
 
     Lines of other ranks count too: ranks go through a run together.
     """
+    stepped = False
     for at in range(index - 1, max(-1, index - 1 - _LOOK_BACK), -1):
         line = document.lines[at]
         lowered = line.text[:400].lower()
         if any(word in lowered for word in _OVER):
             return None
-        for phase, words in _MARKS:
-            if any(_starts(lowered, word) for word in words):
-                return None if _finished(lowered) else TextPhase(phase, line)
+        phase = _phase_of_line(lowered)
+        if phase is not None:
+            over = _finished(lowered) or (stepped and phase != "eval")
+            return None if over else TextPhase(phase, line, at)
+        # a bar without a description: training steps, or the batches of an announced evaluation
+        stepped = stepped or ("%|" in lowered and parse_progress(line) is not None)
+    return None
+
+
+def _phase_of_line(lowered: str) -> str | None:
+    for phase, words in _MARKS:
+        if any(word in lowered and _starts(lowered, word) for word in words):
+            return phase
+    return None
+
+
+def phase_at(document: Document, index: int) -> TextPhase | None:
+    """Return what the line `index` or the few lines after it say about where it happened."""
+    following = document.lines[index : index + _WRAP_LINES]
+    for at, line in enumerate(following, start=index):
+        lowered = line.text[:1000].lower()
+        for words, phase in _WRAPPED:
+            if words in lowered:
+                return TextPhase(phase, line, at)
     return None
 
 

@@ -12,6 +12,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from oomdoctor.evidence.phase_text import phase_before
 from oomdoctor.evidence.progress_lines import Progress, parse_progress
 from oomdoctor.model.core import Fact
 
@@ -27,6 +28,10 @@ _LATE_STEPS = 20
 
 def progress_facts(document: Document, index: int) -> tuple[Fact, ...]:
     """Return run.step, run.total_steps, run.progress, run.epoch, ... at the line `index`."""
+    told = phase_before(document, index)
+    if told is not None and told.phase == "eval" and "%|" not in told.line.text:
+        # the bars after `***** Running Evaluation *****` count evaluation batches
+        index = told.at
     found = _last(document, index)
     facts: dict[str, Fact] = {}
     for progress in found:

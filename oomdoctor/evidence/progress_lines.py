@@ -92,7 +92,11 @@ def parse_progress(line: LogLine) -> Progress | None:
 
 
 _NO_PROGRESS = (
-    "total",
+    "total optimization",
+    "total train",
+    "total step",
+    "total_step",
+    "total batch",
     "accumulation",
     "warmup",
     "*****",
@@ -104,7 +108,7 @@ _NO_PROGRESS = (
     "max steps",
     'file "',
     "args",
-    "--",
+    " --",
     "namespace(",
     "batch size",
     "batch_size",

@@ -41,6 +41,7 @@ _WRAPPERS = frozenset(
 )
 _HANDLER_FILES = ("torch/utils/data/_utils/signal_handling.py",)
 _CODE_LOOKBACK = 3
+_LAYER_DEPTH = 3
 _FRAMEWORKS = (
     ("axolotl", "axolotl"),
     ("llamafactory", "llamafactory"),
@@ -114,8 +115,16 @@ def _frame_facts(document: Document, stack: Stack) -> Iterator[Fact]:
     checkpointed = next((one for one in stack.frames if _is_checkpoint(one)), None)
     if checkpointed is not None:
         yield _flag("trace.checkpoint_frames", _quote(document, checkpointed), value=True)
-    elif stack.complete:
+    elif _shows_all_layers(stack):
         yield _flag("trace.checkpoint_frames", *last, value=False)
+
+
+def _shows_all_layers(stack: Stack) -> bool:
+    """Say whether the stack goes whole through a model's forward pass, layers and all."""
+    depth = sum(1 for frame in stack.frames if frame.function == "forward")
+    found = phase_of(stack)
+    in_forward = found is not None and found.phase == "forward"
+    return stack.complete and not stack.hidden and in_forward and depth >= _LAYER_DEPTH
 
 
 def _ending_facts(document: Document, stack: Stack) -> Iterator[Fact]:
@@ -178,12 +187,12 @@ def operator_of(stack: Stack) -> str | None:
     if failing.path.replace("\\", "/").endswith("torch/nn/functional.py") and failing.function:
         return failing.function
     if failing.code:
+        if _product().match(failing.code):
+            return "matmul"
         for name in _call().findall(failing.code):
             last = name.rpartition(".")[2]
             if len(last) > 1 and last not in _WRAPPERS:
                 return str(last)
-        if re.search(r"\w\]? @ \w", failing.code):
-            return "matmul"
     for frame in reversed(stack.frames):
         if frame.function and not frame.function.startswith("<"):
             return frame.function
@@ -224,6 +233,12 @@ def _flag(key: str, *quotes: Quote, value: bool) -> Fact:
 @cache
 def _call() -> re.Pattern[str]:
     return re.compile(r"([A-Za-z_][\w.]*)\(")
+
+
+@cache
+def _product() -> re.Pattern[str]:
+    """Match code whose first operation is a matrix product: `scores = q @ k.transpose(1, 2)`."""
+    return re.compile(r"(?:return |[\w., \[\]]+ = )?[\w.\[\]:, ]+ @ ")
 
 
 @cache

@@ -11,6 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
 from oomdoctor.evidence.attach import attached, locate
+from oomdoctor.evidence.phase_text import phase_before
+from oomdoctor.evidence.progress import progress_facts
 from oomdoctor.evidence.python_traceback import facts_of, stacks
 from oomdoctor.model.core import Fact, Failure, Reading
 
@@ -95,6 +97,8 @@ def _with_traces(document: Document, reading: Reading) -> Reading:
     complete = tuple(attached(document, one) for one in located)
     first = located[0].at if located else None
     shared = _shared_facts(document, complete, found)
+    if not complete:
+        shared = (*shared, *_end_facts(document, held={fact.key for fact in shared}))
     closes = reading.closes
     if any(fact.key == "trace.complete" and fact.value is True for fact in shared):
         closes = (*closes, "traceback")
@@ -136,6 +140,15 @@ def _shared_facts(
         return ()
     stack = next((stack for stack in found if stack.frames), None)
     return () if stack is None else facts_of(document, stack)
+
+
+def _end_facts(document: Document, *, held: set[str]) -> Iterable[Fact]:
+    """Say where a run was whose log just ends: a kill leaves no message in it."""
+    end = len(document.lines)
+    told = phase_before(document, end)
+    if told is not None and "run.phase" not in held:
+        yield Fact(key="run.phase", value=told.phase, quotes=(document.quote(told.line),))
+    yield from (fact for fact in progress_facts(document, end - 1) if fact.key not in held)
 
 
 def _text_fact(document: Document, failure: int | None) -> Fact:

@@ -21,6 +21,7 @@ from oomdoctor.evidence.frames import (
     arrow_code,
     exception_of,
     frame_head,
+    hides_frames,
     is_header,
     is_ornament,
     unboxed,
@@ -43,7 +44,7 @@ class Stack:
     """Frames from the outermost to the failing one, and the exception that ended them.
 
     `first` and `last` are the document lines that it spans, `header` and `ending` those of its
-    first line and of its exception where they are there.
+    first line and of its exception where they are there; `hidden` says that frames were left out.
     """
 
     frames: tuple[Frame, ...]
@@ -56,6 +57,7 @@ class Stack:
     exception: str | None = None
     message: str = ""
     notebook: bool = False
+    hidden: bool = False
 
     @property
     def complete(self) -> bool:
@@ -102,6 +104,7 @@ class _Builder:
         self._reverse = reverse
         self._notebook = False
         self._wrap = ""
+        self._hidden = False
 
     @property
     def idle(self) -> bool:
@@ -147,6 +150,7 @@ class _Builder:
 
     def _within(self, index: int, text: str) -> Iterator[Stack]:
         stripped = text.strip()
+        self._hidden = self._hidden or hides_frames(text)
         if not stripped or is_ornament(text):
             return
         if self._head is not None and self._head.style != "plain":
@@ -220,6 +224,7 @@ class _Builder:
                 exception=exception,
                 message=message,
                 notebook=self._notebook,
+                hidden=self._hidden,
             )
         self._start(None)
 
