@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from oomdoctor.evidence.cards import Card, ProcessRow, Table
-    from oomdoctor.model.core import Document, Fact
+    from oomdoctor.model.core import Document, Fact, Quote
 
 SMALL_LOW = 200 * MIB
 SMALL_HIGH = 1024 * MIB
@@ -126,9 +126,8 @@ def _comparing_facts(cards: Sequence[Card], *, whole: bool) -> Iterator[Fact]:
     if lines:
         quotes = [card.used.quote for card in named if card.used is not None and _card_line(card)]
         yield stated("gpu.cards", "\n".join(lines), *quotes)
-    if whole and named:
-        quote = next((c.name_quote for c in named if c.name_quote is not None), None)
-        quotes = [] if quote is None else [quote]
+    quotes = [quote for quote in map(_place, named) if quote is not None]
+    if whole and quotes:
         yield derived("gpu.count", len(named), *quotes, source="rows of the table")
     shares = [(card.used_share, card) for card in named if card.used_share is not None]
     if len(shares) > 1:
@@ -137,6 +136,11 @@ def _comparing_facts(cards: Sequence[Card], *, whole: bool) -> Iterator[Fact]:
         quotes = [pair[1].used.quote for pair in (high, low) if pair[1].used is not None]
         source = "used share of the fullest card - that of the emptiest"
         yield derived("gpu.imbalance", round(high[0] - low[0], 4), *quotes, source=source)
+
+
+def _place(card: Card) -> Quote | None:
+    said = card.used or card.total or card.free
+    return card.name_quote or (None if said is None else said.quote)
 
 
 def _card_line(card: Card) -> str | None:

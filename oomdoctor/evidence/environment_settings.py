@@ -72,7 +72,7 @@ def _assignment() -> re.Pattern[str]:
 @cache
 def _shell_place() -> re.Pattern[str]:
     return re.compile(
-        r"(?:[>$#%]\s+|\w+@[\w.-]+\S*[$#]\s*)?(?:(?:sudo|env|time|nohup|exec)\s+)*"
+        r"(?:[>$%]\s+|\w+@[\w.-]+\S*[$#]\s*)?(?:(?:sudo|env|time|nohup|exec)\s+)*"
         r"(?P<lasting>export\s+|set\s+|setx\s+|setenv\s+|declare\s+-x\s+|%env\s+|\$env:|\$Env:|ENV\s+|"
         r"Environment=[\"']?|-\s+)?(?:[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|[^\s\"']*)\s+)*\Z"
     )

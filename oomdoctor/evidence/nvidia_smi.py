@@ -149,7 +149,7 @@ class _Builder:
             self.in_processes, self.in_mig = True, False
             self._current(index)
             return
-        if "running processes found" in line.text.lower():
+        if "running processes found" in line.text.lower() and "NPU" not in line.text:
             self._say_empty(index, self.document.quote(line))
             return
         row = rows.process_row(self.document, line)

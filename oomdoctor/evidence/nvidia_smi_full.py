@@ -184,7 +184,7 @@ def read(document: Document) -> Reading:
 
 def _is_answer(table: Table) -> bool:
     """Say whether the lines were an answer and not other text with colons."""
-    told = any(card.total or card.used or card.compute_mode for card in table.cards)
+    told = any(card.total or card.used or card.slices for card in table.cards)
     return told or bool(table.rows) or table.whole
 
 

@@ -75,14 +75,16 @@ def read(document: Document) -> Reading:
 
 def _list_facts(document: Document) -> Iterator[Fact]:
     cards: dict[str, tuple[str, LogLine]] = {}
+    sliced = False
     for line in document.lines:
         if "(UUID: " not in line.text or len(line.text) > MAX_TABLE_LINE:
             continue
         card = _listed().search(line.text)
         if card is not None:
             cards.setdefault(card["index"], (card["name"], line))
-        part = _slice().search(line.text)
+        part = None if sliced else _slice().search(line.text)
         if part is not None:
+            sliced = True
             quote = document.quote(line, *part.span())
             size = int(part["size"]) << 30
             yield flag("gpu.mig", quote)
@@ -93,7 +95,6 @@ def _list_facts(document: Document) -> Iterator[Fact]:
                 source="name of the profile",
                 slack=int(size * NOMINAL_ERROR),
             )
-            break
     yield from _name_facts(document, cards)
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 ANCHORS = ("<nvidia_smi_log", "<fb_memory_usage")
 DEEPEST = 40
+CARD_TAGS = ("mig_device", "product_name", "compute_mode", "current_mig")
 PREDEFINED = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
 
 
@@ -147,6 +148,8 @@ class _Builder:
             self.table = replace(self.table, cuda=(leaf.text, leaf.quote))
 
     def _take_card(self, name: str, leaf: Leaf) -> None:
+        if name not in CARD_TAGS and "fb_memory_usage" not in leaf.path:
+            return
         if not self.cards:
             self.cards.append(Card(index="0"))
         card = self.cards[-1]

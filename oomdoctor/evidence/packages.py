@@ -41,6 +41,7 @@ ANCHORS = (
     "deepspeed",
     "vllm",
     "python3.",
+    "llm engine (",
 )
 KEYS = {
     "torch": "env.torch",

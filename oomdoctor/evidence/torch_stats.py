@@ -136,9 +136,8 @@ def _facts_of_line(document: Document, line: LogLine) -> Iterator[Fact]:
         yield from _device_facts(document, line, text)
     if "Max_MA" in text:
         yield from _deepspeed_facts(document, line, text)
-    if any(word in lower for word in ("allocated", "reserved", "cached")) and not any(
-        word in lower for word in OTHER_MEMORY
-    ):
+    told = any(word in lower for word in ("allocated", "reserved", "cached"))
+    if told and not _is_other(text, lower):
         yield from _printed_facts(document, line, text)
 
 
@@ -147,6 +146,13 @@ def _stats(document: Document, line: LogLine) -> Iterator[Fact]:
         return
     for found in _stat().finditer(line.text):
         yield stated(STATS[found["name"]], int(found["count"]), document.quote(line, *found.span()))
+
+
+def _is_other(text: str, lower: str) -> bool:
+    """Tell host memory, messages, and the aligned `Reserved    : 649 MiB` of nvidia-smi -q."""
+    if any(word in lower for word in OTHER_MEMORY):
+        return True
+    return re.match(r"\s*Reserved\s{2,}: ", text) is not None
 
 
 def _sized(document: Document, line: LogLine, found: re.Match[str], *, key: str) -> Iterator[Fact]:
