@@ -1,0 +1,197 @@
+"""Reads one segment of a config text into facts, by the syntax it has and the dialect it shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from oomdoctor.configs import dialects, json_text, mapping, notes
+from oomdoctor.configs.claims import Claim
+from oomdoctor.configs.setting import Lines, Setting, Settings
+from oomdoctor.model.enums import Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from oomdoctor.configs.mapping import Dialect
+    from oomdoctor.configs.segments import Segment
+    from oomdoctor.model.core import Fact, Quote
+
+FRAMEWORKS = {"transformers": "hf_trainer"}  # framework -> dialect, where the names differ
+HELPERS = ("deepspeed", "accelerate")  # configs that serve a framework which others name
+VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+
+
+class Part(NamedTuple):
+    """The facts of a segment, in which syntax and dialect it is written, and what it closes."""
+
+    kind: str
+    dialect: str
+    facts: tuple[Fact, ...]
+    closes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def noted(self, note: str) -> Part:
+        """Return the part with one more note."""
+        return self._replace(notes=(*self.notes, note))
+
+    def joined(self, other: Part) -> Part:
+        """Return both parts as one; facts of the first one stay."""
+        held = {fact.key for fact in self.facts}
+        return self._replace(
+            facts=(*self.facts, *(fact for fact in other.facts if fact.key not in held)),
+            closes=tuple(dict.fromkeys((*self.closes, *other.closes))),
+            notes=(*self.notes, *other.notes),
+        )
+
+
+def read(piece: Segment, *, loose: bool) -> Part:
+    """Read a segment; `loose` also reads comments and unknown values as notes."""
+    match piece.kind:
+        case "yaml":
+            return _yaml(piece.lines, loose=loose)
+        case "json":
+            return _json(piece.lines, loose=loose)
+        case "toml":
+            return _toml(piece.lines)
+        case "command":
+            return _command(piece.lines)
+        case "python":
+            return _python(piece.lines)
+        case _:
+            return _notes(piece.lines)
+
+
+def _yaml(lines: Lines, *, loose: bool) -> Part:
+    from oomdoctor.configs import yaml_text
+    from oomdoctor.configs.setting import SyntaxFault
+
+    found = yaml_text.read(lines)
+    if loose and not found.is_mapping:
+        raise SyntaxFault("no mapping", line=lines.rows[0][0], column=1)
+    return _settings("yaml", lines, found.settings, found.notes, loose=loose)
+
+
+def _json(lines: Lines, *, loose: bool) -> Part:
+    node, said = json_text.load(
+        lines.text.strip(" \t\n,;") if loose else lines.text, strict=not loose
+    )
+    return _settings("json", lines, json_text.settings_of(node, lines), said, loose=False)
+
+
+def _toml(lines: Lines) -> Part:
+    from oomdoctor.configs import toml_text
+
+    return _settings("toml", lines, toml_text.read(lines), (), loose=False)
+
+
+def _settings(
+    kind: str, lines: Lines, rows: Iterable[Setting], said: tuple[str, ...], *, loose: bool
+) -> Part:
+    settings = Settings(rows)
+    dialect = dialects.choose(settings)
+    closes = dialect.closes(settings)
+    made = list(mapping.facts_of(settings, dialect))
+    made += _framework(settings, dialect)
+    if loose and not closes:
+        made += _loose(lines, settings, dialect)
+    return Part(kind, dialect.name, mapping.unique(made), closes, said)
+
+
+def _framework(settings: Settings, dialect: Dialect) -> list[Fact]:
+    if dialect.framework is None or not settings.rows:
+        return []
+    helper = dialect.name in HELPERS
+    claim = Claim(
+        "job.framework",
+        dialect.framework,
+        source=f"a {dialect.name} config" if helper else None,
+        origin=Origin.DERIVED if helper else Origin.STATED,
+    )
+    return [mapping.fact_of(claim, settings.rows[0].quote)]
+
+
+def _loose(lines: Lines, settings: Settings, dialect: Dialect) -> list[Fact]:
+    """Read values of unknown keys and comments as notes."""
+    made: list[Fact] = []
+    for row in settings:
+        told = isinstance(row.value, str) and not tuple(mapping.claims_of(row, dialect))
+        if told and len(row.path) < 4:
+            place = next((i for i, (n, _) in enumerate(lines.rows) if n == row.quote.line), 0)
+            text = lines.rows[place][1].partition(" #")[0]
+            made += _told(lines, place, text, 0, dialect)
+    made += comments(lines, dialect)
+    return made
+
+
+def comments(lines: Lines, dialect: Dialect) -> list[Fact]:
+    """Read what stands behind a `#` as notes."""
+    made: list[Fact] = []
+    for place, (_, row) in enumerate(lines.rows[: notes.MAX_LINES]):
+        at = row.find("#")
+        if at >= 0 and (at == 0 or row[at - 1] in " \t") and row.count('"', 0, at) % 2 == 0:
+            made += _told(lines, place, row[at + 1 :], at + 1, dialect)
+    return made
+
+
+def _told(lines: Lines, place: int, text: str, start: int, dialect: Dialect) -> list[Fact]:
+    return [
+        mapping.fact_of(found.claim, lines.quote(place, start + found.start, start + found.end))
+        for found in notes.claims_in(text[: notes.MAX_WIDTH], dialect)
+    ]
+
+
+def _notes(lines: Lines) -> Part:
+    dialect = dialects.choose(Settings(notes.settings_in(lines)))
+    made = [mapping.fact_of(claim, quote) for claim, quote in notes.read(lines, dialect)]
+    if dialect.framework is not None and made:
+        made.append(mapping.fact_of(Claim("job.framework", dialect.framework), *made[0].quotes))
+    return Part("notes", "notes", mapping.unique(made))
+
+
+def _command(lines: Lines) -> Part:
+    from oomdoctor.configs import command_line
+
+    found = command_line.read(lines)
+    settings = Settings(found.settings)
+    claimed = next((str(c.value) for c, _ in found.claims if c.key == "job.framework"), None)
+    dialect = dialects.choose(settings)
+    if claimed is not None:
+        dialect = dialects.named(FRAMEWORKS.get(claimed, claimed))
+    made = [mapping.fact_of(claim, quote) for claim, quote in found.claims]
+    made += mapping.facts_of(settings, dialect)
+    made += _framework(settings, dialect)
+    made += _visible_conflict(found.settings)
+    made += comments(lines, dialect)
+    name = "shell" if dialect is dialects.NOTES else dialect.name
+    return Part("command", name, mapping.unique(made), dialect.closes(settings))
+
+
+def _visible_conflict(rows: Iterable[Setting]) -> list[Fact]:
+    """Say so where two different lists of visible devices are set."""
+    shown = [row for row in rows if row.path[-1] in VISIBLE]
+    if len({str(row.value) for row in shown}) < 2:
+        return []
+    quotes = tuple(row.quote for row in shown)
+    return [mapping.fact_of(Claim("env.visible_devices_conflict", value=True), *quotes)]
+
+
+def _python(lines: Lines) -> Part:
+    from oomdoctor.configs import python_script
+
+    found = python_script.read(lines)
+    firsts: dict[str, Setting] = {}
+    for row in sorted(found.settings, key=lambda row: row.quote.line):
+        firsts.setdefault(row.key, row)
+    settings = Settings(firsts.values())
+    made = [mapping.fact_of(claim, quote) for claim, quote in _ranked(found.claims)]
+    made += mapping.facts_of(settings, python_script.DIALECT)
+    made += comments(lines, python_script.DIALECT)
+    return Part("python", "python", mapping.unique(made), python_script.closes(settings, found))
+
+
+def _ranked(claims: list[tuple[Claim, Quote]]) -> list[tuple[Claim, Quote]]:
+    """Order framework claims so that the most telling one stands first."""
+    from oomdoctor.configs.python_script import MODULES
+
+    order = {framework: rank for rank, (_, framework) in enumerate(MODULES)}
+    return sorted(claims, key=lambda pair: order.get(str(pair[0].value), len(order)))

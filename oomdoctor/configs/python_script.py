@@ -1,0 +1,285 @@
+"""Python scripts and snippets: arguments of known constructors and assignments as settings.
+
+args = SFTConfig(per_device_train_batch_size=4, max_length=2 * 1024, bf16=True)
+model = AutoModelForCausalLM.from_pretrained("gpt2", torch_dtype=torch.bfloat16)
+torch.backends.cudnn.benchmark = True
+os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from oomdoctor.configs import meanings, python_text
+from oomdoctor.configs.claims import Claim, Table, both, count, flag, given, nothing, ratio, text
+from oomdoctor.configs.mapping import Dialect, open_end
+from oomdoctor.configs.setting import Setting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from oomdoctor.configs.setting import Lines, Plain, Settings
+    from oomdoctor.model.core import Quote
+
+MODULES = (  # what an import says about the framework, the most telling first
+    ("unsloth", "unsloth"),
+    ("trl", "trl"),
+    ("vllm", "vllm"),
+    ("sglang", "sglang"),
+    ("axolotl", "axolotl"),
+    ("llamafactory", "llamafactory"),
+    ("torchtune", "torchtune"),
+    ("torchtitan", "torchtitan"),
+    ("diffusers", "diffusers"),
+    ("lightning", "lightning"),
+    ("pytorch_lightning", "lightning"),
+    ("deepspeed", "deepspeed"),
+    ("accelerate", "accelerate"),
+    ("ultralytics", "ultralytics"),
+    ("detectron2", "detectron2"),
+    ("mmdet", "openmmlab"),
+    ("mmcv", "openmmlab"),
+    ("mmengine", "openmmlab"),
+)
+CONSTRUCTORS = {  # class or function: what its call says
+    "SFTConfig": (Claim("job.framework", "trl"), Claim("job.task", "sft")),
+    "SFTTrainer": (Claim("job.framework", "trl"), Claim("job.task", "sft")),
+    "DPOConfig": (Claim("job.framework", "trl"), Claim("job.task", "dpo")),
+    "DPOTrainer": (Claim("job.framework", "trl"), Claim("job.task", "dpo")),
+    "KTOConfig": (Claim("job.framework", "trl"), Claim("job.task", "kto")),
+    "GRPOConfig": (Claim("job.framework", "trl"), Claim("job.task", "grpo")),
+    "GRPOTrainer": (Claim("job.framework", "trl"), Claim("job.task", "grpo")),
+    "PPOConfig": (Claim("job.framework", "trl"), Claim("job.task", "ppo")),
+    "RewardConfig": (Claim("job.framework", "trl"), Claim("job.task", "reward")),
+    "TrainingArguments": (Claim("job.framework", "transformers"),),
+    "Seq2SeqTrainingArguments": (
+        Claim("job.framework", "transformers"),
+        Claim("job.task", "seq2seq"),
+    ),
+    "LLM": (Claim("job.framework", "vllm"), Claim("job.task", "generate")),
+    "AsyncEngineArgs": (Claim("job.framework", "vllm"), Claim("job.task", "serve")),
+    "FastLanguageModel.from_pretrained": (Claim("job.framework", "unsloth"),),
+    "FastModel.from_pretrained": (Claim("job.framework", "unsloth"),),
+    "FastVisionModel.from_pretrained": (Claim("job.framework", "unsloth"),),
+    "Accelerator": (Claim("job.framework", "accelerate"),),
+    "LoraConfig": (Claim("lora.on", value=True),),
+    "get_peft_model": (Claim("lora.on", value=True),),
+    "prepare_model_for_kbit_training": (Claim("quant.kbit_prepared", value=True),),
+    "resize_token_embeddings": (Claim("train.resizes_embeddings", value=True),),
+    "smart_tokenizer_and_embedding_resize": (Claim("train.resizes_embeddings", value=True),),
+    "gradient_checkpointing_enable": (Claim("train.grad_checkpointing", value=True),),
+    "enable_gradient_checkpointing": (Claim("train.grad_checkpointing", value=True),),
+    "gradient_checkpointing_disable": (Claim("train.grad_checkpointing", value=False),),
+    "enable_xformers_memory_efficient_attention": (Claim("attention.impl", "xformers"),),
+    "DistributedDataParallel": (Claim("dist.kind", "ddp"),),
+    "DDP": (Claim("dist.kind", "ddp"),),
+    "DataParallel": (Claim("dist.kind", "dp"),),
+    "FullyShardedDataParallel": (Claim("dist.kind", "fsdp1"),),
+    "FSDP": (Claim("dist.kind", "fsdp1"),),
+    "fully_shard": (Claim("dist.kind", "fsdp2"),),
+    "set_device": (Claim("dist.sets_device", value=True),),
+    "no_sync": (Claim("dist.no_sync", value=True),),
+    "make_graphed_callables": (Claim("compile.cudagraphs", value=True),),
+    "wandb.watch": (Claim("logging.watch_gradients", value=True),),
+}
+POSITIONAL = {  # name of the first positional argument where it matters
+    "from_pretrained": "model",
+    "LLM": "model",
+    "SFTTrainer": "model",
+    "set_per_process_memory_fraction": "fraction",
+    "pipeline": "task",
+}
+KEYS: Table = {
+    "loraconfig.r": both(count("lora.rank"), given("lora.on")),
+    "get_peft_model.r": both(count("lora.rank"), given("lora.on")),
+    "loraconfig.target_modules": text("lora.targets"),
+    "loraconfig.bias": nothing,
+    "set_per_process_memory_fraction.fraction": ratio("alloc.fraction"),
+    "dataloader.batch_size": count("train.micro_batch"),
+    "dataloader.shuffle": nothing,
+    "backward.retain_graph": flag("code.retain_graph"),
+    "backward.create_graph": flag("code.retain_graph"),
+    "grad.create_graph": flag("code.retain_graph"),
+    "torch.backends.cuda.matmul.allow_tf32": flag("train.tf32"),
+    "model.config.use_cache": flag("train.use_cache"),
+    "config.use_cache": flag("train.use_cache"),
+    "fullyshardeddataparallel.auto_wrap_policy": given("dist.auto_wrap"),
+    "fsdp.auto_wrap_policy": given("dist.auto_wrap"),
+    "tokenizer.padding_side": lambda value: iter(
+        (Claim("train.padding_side", str(value)),) if value in ("left", "right") else ()
+    ),
+    "device": nothing,
+    "n_layer": count("model.layers"),
+    "n_head": count("model.heads"),
+    "n_embd": count("model.hidden"),
+    "attn": meanings.attention,
+    "optimizer": nothing,
+    "model": meanings.model_name,
+    "trainer.model": nothing,
+    "gpus": nothing,
+    "task": nothing,
+    "max_tokens": nothing,
+    "batch": nothing,
+    "epoch": nothing,
+    "r": nothing,
+    "workers": nothing,
+    "input_size": nothing,
+    "attention": nothing,
+    "context": nothing,
+    "recompute": nothing,
+}
+TOKENIZERS = ("tokenizer", "processor", "config", "featureextractor")
+CONFIGS = (
+    "TrainingArguments",
+    "Seq2SeqTrainingArguments",
+    "SFTConfig",
+    "DPOConfig",
+    "GRPOConfig",
+    "KTOConfig",
+    "RewardConfig",
+    "ORPOConfig",
+)
+OPTIMIZERS = frozenset(
+    (
+        "adamw",
+        "adam",
+        "sgd",
+        "adafactor",
+        "lion",
+        "adamw8bit",
+        "adam8bit",
+        "pagedadamw",
+        "pagedadamw8bit",
+        "pagedadamw32bit",
+        "pagedadam8bit",
+        "fusedadam",
+        "deepspeedcpuadam",
+        "rmsprop",
+        "lamb",
+        "muon",
+    )
+)
+
+
+class Scripts(NamedTuple):
+    """What scripts say: settings, and claims of their own."""
+
+    settings: list[Setting]
+    claims: list[tuple[Claim, Quote]]
+
+
+def read(lines: Lines) -> Scripts:
+    """Read a script or snippet; what does not parse is left out."""
+    from oomdoctor.configs import python_code
+
+    found = Scripts([], [])
+    for block in python_text.blocks(lines):
+        names = python_text.Names(block.tree)
+        for node in ast.walk(block.tree):
+            found.settings.extend(_settings(node, names, block.lines))
+            found.claims.extend(_claims(node, block.lines))
+        found.claims.extend(python_code.read(block))
+    return found
+
+
+def _settings(node: ast.AST, names: python_text.Names, lines: Lines) -> Iterator[Setting]:
+    if isinstance(node, ast.Call):
+        yield from _arguments(node, names, lines)
+    elif isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                yield Setting((key.value,), _value(value, names), python_text.quote(value, lines))
+    elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets:
+            path = _target(target)
+            if path and not isinstance(node.value, (ast.Call, ast.Dict)):
+                where = python_text.quote(node.value, lines)
+                yield Setting(path, _value(node.value, names), where)
+
+
+def _arguments(node: ast.Call, names: python_text.Names, lines: Lines) -> Iterator[Setting]:
+    full = python_text.called(node)
+    short = full.rpartition(".")[2]
+    if short == "from_pretrained" and any(mark in full.lower() for mark in TOKENIZERS):
+        return
+    for word in node.keywords:
+        if word.arg is not None and not isinstance(word.value, (ast.Lambda, ast.Dict)):
+            where = python_text.quote(word.value, lines)
+            yield Setting((short, word.arg), _value(word.value, names), where)
+        elif word.arg is not None:
+            where = python_text.quote(word.value, lines)
+            yield Setting((short, word.arg), python_text.source(word.value), where)
+    if short in POSITIONAL and node.args and not isinstance(node.args[0], ast.Starred):
+        first = node.args[0]
+        value = _value(first, names)
+        if isinstance(first, ast.Constant) or (
+            isinstance(first, ast.Name) and first.id in names.values
+        ):
+            yield Setting((short, POSITIONAL[short]), value, python_text.quote(first, lines))
+
+
+def _value(node: ast.expr, names: python_text.Names) -> Plain:
+    """Fold a value; a name that stays open is put in angle brackets, so that it is no text."""
+    value = python_text.value_of(node, names)
+    if not isinstance(value, str) or isinstance(node, ast.Constant):
+        return value
+    if isinstance(node, ast.Name):
+        return value if node.id in names.values else f"<{value}>"
+    open_end = isinstance(node, (ast.Subscript, ast.JoinedStr, ast.Attribute))
+    return f"<{value}>" if open_end and not value.startswith(("torch.", "jnp.")) else value
+
+
+def _target(node: ast.expr) -> tuple[str, ...]:
+    """Return the path that is assigned: `x`, `a.b.c`, or the variable in `os.environ["X"]`."""
+    if isinstance(node, ast.Name):
+        return (node.id,)
+    if isinstance(node, ast.Attribute):
+        return tuple(part for part in python_text.dotted(node).split(".") if part)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        name = node.slice.value
+        if isinstance(name, str) and python_text.dotted(node.value).endswith("environ"):
+            return (name,)
+    return ()
+
+
+def _claims(node: ast.AST, lines: Lines) -> Iterator[tuple[Claim, Quote]]:
+    if isinstance(node, ast.Call):
+        full = python_text.called(node)
+        tail = ".".join(full.split(".")[-2:])
+        short = full.rpartition(".")[2]
+        known = CONSTRUCTORS.get(tail) or CONSTRUCTORS.get(short) or ()
+        if short.lower() in OPTIMIZERS:
+            known = (*known, *meanings.optimizer(short))
+        where = python_text.quote(node.func, lines)
+        yield from ((claim, where) for claim in known)
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        modules = (
+            [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else [a.name for a in node.names]
+        )
+        tops = {module.partition(".")[0] for module in modules}
+        for module, framework in MODULES:
+            if module in tops:
+                yield Claim("job.framework", framework), python_text.quote(node, lines)
+                return
+
+
+def closes(settings: Settings, found: Scripts) -> tuple[str, ...]:
+    """Close the job's config where a script imports, loads a model and sets up a trainer."""
+    arguments = [row for row in settings if row.path[0] in CONFIGS]
+    loads = any(
+        row.key in ("from_pretrained.model", "from_pretrained.model_name") for row in settings
+    )
+    imports = any(claim.key == "job.framework" for claim, _ in found.claims)
+    return ("train-config",) if len(arguments) >= 4 and loads and imports else ()
+
+
+def _always(settings: Settings) -> bool:
+    del settings
+    return True
+
+
+DIALECT = Dialect("python", None, KEYS, _always, open_end)

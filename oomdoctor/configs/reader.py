@@ -1,0 +1,126 @@
+"""Reads whatever describes a job: a config file of any dialect, a script, a command, a few notes.
+
+train.yaml, ds_config.json, run.sh, train.py        a certain syntax: errors name their place
+config.txt, something pasted                        taken apart, each part read as what it is
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.configs import parts, segments
+from oomdoctor.configs.dialect import ConfigReading
+from oomdoctor.configs.setting import Lines, SyntaxFault
+from oomdoctor.errors import InputError, Location
+from oomdoctor.model.core import Fact
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oomdoctor.configs.segments import Segment
+
+SUFFIXES = {
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".json": "json",
+    ".py": "python",
+    ".sh": "command",
+    ".bash": "command",
+    ".sbatch": "command",
+    ".slurm": "command",
+    ".toml": "toml",
+}
+CERTAIN = ("yaml", "json")
+MAX_CHARACTERS = 4_000_000
+MAX_TEXT_LINES = 5000
+
+
+def read_config(text: str, *, name: str, path: str | None = None) -> tuple[ConfigReading, ...]:
+    """Read a config text into one reading per config in it, the facts with their places.
+
+    A syntax error in a file that is certainly YAML or JSON is an InputError with its place; any
+    other text that cannot be parsed is read line by line as notes, and a note says so.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise InputError(
+            f"{len(text):,} characters are too many for a config",
+            location=Location(path=path or name),
+            hint="give logs without --config",
+        )
+    text = text.removeprefix("\ufeff")
+    kind = SUFFIXES.get(suffix_of(path or name))
+    if kind is None or kind == "command":
+        pieces = segments.split(name, text)
+    else:
+        pieces = (segments.Segment(kind, Lines.of_text(name, text)),)
+    try:
+        read = [part for piece in pieces for part in _read_piece(piece, certain=kind in CERTAIN)]
+    except SyntaxFault as fault:
+        place = Location(path=path or name, line=fault.line, column=fault.column)
+        raise InputError(fault.message, location=place, hint=_hint(kind)) from None
+    return _readings(read, text, name, path)
+
+
+def suffix_of(path: str) -> str:
+    """Return the lower-case suffix of a file name, the dot included."""
+    base = path.replace("\\", "/").rpartition("/")[2].lower()
+    return "." + base.rpartition(".")[2] if "." in base else ""
+
+
+def _hint(kind: str | None) -> str:
+    return f"correct it, or rename the file if it is no {(kind or 'yaml').upper()}"
+
+
+def _read_piece(piece: Segment, *, certain: bool) -> list[parts.Part]:
+    """Read one segment; without certainty a syntax error makes it notes."""
+    if not piece.lines.rows:
+        return []
+    try:
+        return [parts.read(piece, loose=not certain)]
+    except SyntaxFault as fault:
+        if certain:
+            raise
+        said = f"line {fault.line}: read as notes, not as {piece.kind} ({fault.message})"
+        return [parts.read(segments.Segment("notes", piece.lines), loose=True).noted(said)]
+
+
+def _readings(
+    read: Sequence[parts.Part], text: str, name: str, path: str | None
+) -> tuple[ConfigReading, ...]:
+    """Merge neighbouring parts of one dialect, and give the first reading the whole text."""
+    merged: list[parts.Part] = []
+    for part in read:
+        if merged and merged[-1].dialect == part.dialect and part.kind != "json":
+            merged[-1] = merged[-1].joined(part)
+        else:
+            merged.append(part)
+    if not merged:
+        return ()
+    whole = job_text(Lines.of_text(name, text))
+    readings = []
+    for number, part in enumerate(merged):
+        facts = part.facts if number or whole is None else (*part.facts, whole)
+        readings.append(
+            ConfigReading(
+                source_id=name,
+                dialect=part.dialect,
+                facts=facts,
+                text=text,
+                path=path,
+                notes=part.notes,
+                closes=part.closes,
+            )
+        )
+    return tuple(readings)
+
+
+def job_text(lines: Lines) -> Fact | None:
+    """Return the fact of all lines that are not blank, one quote per line; None for no line."""
+    rows = [i for i, (_, row) in enumerate(lines.rows) if row.strip()][:MAX_TEXT_LINES]
+    if not rows:
+        return None
+    return Fact(
+        key="job.text",
+        value="\n".join(lines.rows[row][1] for row in rows),
+        quotes=tuple(lines.quote(row) for row in rows),
+    )
