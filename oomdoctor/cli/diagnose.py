@@ -44,6 +44,7 @@ class Asked(TypedDict):
     ignore: tuple[str, ...]
     output: str | None
     force: bool
+    redact: bool | None
     color: str
     width: int | None
     quiet: bool
@@ -87,6 +88,11 @@ class Diagnose(HelpWithExamples):
     show_default=True,
     help="How the answer is written.",
 )
+@click.option(
+    "--redact/--no-redact",
+    default=None,
+    help="Replace names of people and machines, addresses and secrets.  [default: in markdown]",
+)
 @click.option("--next", is_flag=True, help="Only what to measure next.")
 @click.option("--explain", is_flag=True, help="The full chain: gates, weights, facts, all fixes.")
 @click.option(
@@ -117,6 +123,10 @@ def command(**values: object) -> int:
     if not (asked["files"] or asked["config"] or asked["fact"]):
         raise click.UsageError("no input: give a log, a directory, or - for standard input")
     diagnosis = _diagnose(asked)
+    if asked["redact"] or (asked["redact"] is None and asked["format"] == "markdown"):
+        from oomdoctor.render.redact import redacted
+
+        diagnosis = redacted(diagnosis)
     write_result(_rendered(diagnosis, asked), path=asked["output"], force=asked["force"])
     _warn(diagnosis, asked)
     return int(exit_code(diagnosis, fail_on=asked["fail_on"], strict=asked["strict_rules"]))
