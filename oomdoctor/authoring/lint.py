@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from oomdoctor.authoring.patches import patch_faults
 from oomdoctor.authoring.selftest import EXPECTED
 from oomdoctor.errors import Location
 from oomdoctor.facts.registry import did_you_mean, specs
@@ -132,6 +133,8 @@ def _fix_faults(rule: Rule) -> Iterator[tuple[str, str]]:
     for fix in rule.fixes:
         if not fix.patch and not fix.advice:
             yield "fixes", f"fix {fix.id} has neither a patch nor advice"
+        for message in patch_faults(fix):
+            yield "fixes", message
 
 
 def _unfinished_faults(rule: Rule) -> Iterator[tuple[str, str]]:

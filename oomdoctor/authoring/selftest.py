@@ -48,16 +48,25 @@ def run_tests(source: RuleSource, *, ruleset: RuleSet | None = None) -> TestRun:
     if source.rule is None:
         return run
     for test in source.tests:
-        try:
-            case = Case(test=test, book=book_of(test))
-        except OomdoctorError as error:
-            run.problems.append(_problem(test, str(error)))
-            continue
-        run.cases.append(case)
-        run.problems += failures_of(source.rule, case)
-        if ruleset is not None and test.probability is not None:
-            run.problems += _probability_failures(source.rule, case, ruleset)
+        case, problems = run_test(source.rule, test, ruleset=ruleset)
+        run.problems += problems
+        if case is not None:
+            run.cases.append(case)
     return run
+
+
+def run_test(
+    rule: Rule, test: InlineTest, *, ruleset: RuleSet | None = None
+) -> tuple[Case | None, list[Problem]]:
+    """Run one inline test; the case is None where its facts could not be read."""
+    try:
+        case = Case(test=test, book=book_of(test))
+    except OomdoctorError as error:
+        return None, [_problem(test, str(error))]
+    problems = failures_of(rule, case)
+    if ruleset is not None and test.probability is not None:
+        problems += _probability_failures(rule, case, ruleset)
+    return case, problems
 
 
 def failures_of(rule: Rule, case: Case) -> list[Problem]:

@@ -113,7 +113,7 @@ def is_current(directory: Path) -> bool:
 
 def read_causes(directory: Path) -> dict[str, Cause]:
     """Read the vocabulary of causes with the prior and its reason of each."""
-    priors = cast("Mapping[str, Mapping[str, Data]]", _read(directory / PRIORS))
+    priors = read_priors(directory)
     causes = {}
     for entry in cast("list[Mapping[str, Data]]", _read(directory / CAUSES)):
         name = str(entry["cause"])
@@ -129,6 +129,11 @@ def read_causes(directory: Path) -> dict[str, Cause]:
             prior_reason=str(row.get("reason", "")),
         )
     return causes
+
+
+def read_priors(directory: Path) -> Mapping[str, Mapping[str, Data]]:
+    """Read the table of priors: per cause how common it is, and why that is believed."""
+    return cast("Mapping[str, Mapping[str, Data]]", _read(directory / PRIORS))
 
 
 def _read(path: Path) -> Data:

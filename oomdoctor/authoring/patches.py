@@ -1,0 +1,102 @@
+"""Patches of fixes are made against a sample config of each dialect and read again."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from oomdoctor.configs.dialect import ConfigReading
+from oomdoctor.rules.nodes import compose, data_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from oomdoctor.rules.shape import Fix
+
+# Dialects whose settings stand in a file of keys and values; the others are code or command lines.
+YAML_SAMPLE = "# kept\nseed: 17  # as it was\n"
+JSON_SAMPLE = '{\n  "seed": 17\n}\n'
+SAMPLES = {
+    "hf_trainer": YAML_SAMPLE,
+    "trl": YAML_SAMPLE,
+    "axolotl": YAML_SAMPLE,
+    "llamafactory": YAML_SAMPLE,
+    "accelerate": YAML_SAMPLE,
+    "torchtune": YAML_SAMPLE,
+    "deepspeed": JSON_SAMPLE,
+}
+SEED = 17
+_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? ")
+
+
+def patch_faults(fix: Fix) -> Iterator[str]:
+    """Yield what is wrong with the patches of a fix: no strings, no diff, other values after."""
+    for dialect, settings in fix.patch.items():
+        if dialect == "env":
+            for key, value in settings.items():
+                if not isinstance(value, str):
+                    yield f"fix {fix.id}: env {key} is {value!r}; quote it, it must be a text"
+        elif dialect in SAMPLES:
+            for message in _reread_faults(dialect, settings):
+                yield f"fix {fix.id}: {dialect}: {message}"
+
+
+def _reread_faults(dialect: str, settings: Mapping[str, object]) -> Iterator[str]:
+    try:
+        from oomdoctor.configs.patch import patch
+    except ImportError:
+        return  # patches are no part of this build: nothing to read again
+    text = SAMPLES[dialect]
+    reading = ConfigReading(
+        source_id="sample", dialect=dialect, facts=(), text=text, path="sample.yaml"
+    )
+    diffs = [made.diff for made in patch((reading,), {dialect: settings}) if made.diff]
+    if not diffs:
+        yield "the patch makes no diff of a sample config"
+        return
+    after = values_of(applied(diffs[0], text))
+    for path, value in flattened(settings):
+        if after.get(path) != value:
+            yield f"{path} is {after.get(path)!r} after the patch, expected {value!r}"
+    if after.get("seed") != SEED and "seed" not in settings:
+        yield "the patch changes a setting that it does not name"
+
+
+def applied(diff: str, text: str) -> str:
+    """Apply a unified diff of one file to its text."""
+    old = text.splitlines(keepends=True)
+    new: list[str] = []
+    at = 0
+    for line in diff.splitlines(keepends=True):
+        hunk = _HUNK.match(line)
+        if hunk:
+            start = int(hunk[1]) - (0 if hunk[2] == "0" else 1)
+            new += old[at:start]
+            at = start
+        elif line.startswith(("---", "+++", "\\")):
+            continue
+        elif line.startswith("+"):
+            new.append(line[1:])
+        elif line.startswith("-"):
+            at += 1
+        else:
+            new.append(old[at])
+            at += 1
+    return "".join([*new, *old[at:]])
+
+
+def values_of(text: str) -> dict[str, object]:
+    """Return the settings of a YAML or JSON text by dotted path."""
+    node, problems = compose(text, path="sample")
+    if node is None or problems:
+        return {}
+    return dict(flattened(data_of(node)))
+
+
+def flattened(data: object, prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Yield (dotted path, value) of all settings of nested mappings."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield from flattened(value, f"{prefix}.{key}" if prefix else str(key))
+    else:
+        yield prefix, data
