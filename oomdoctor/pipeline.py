@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from oomdoctor.configs.reader import read_config
 from oomdoctor.errors import InputError
 from oomdoctor.evidence.clean import clean
 from oomdoctor.evidence.readers import read_all
@@ -140,6 +139,8 @@ def _add_log(gathered: Gathered, source: Source, *, kind: str) -> None:
 
 
 def _add_config(gathered: Gathered, source: Source, *, kind: str) -> None:
+    from oomdoctor.configs.reader import read_config
+
     artifact = replace(source.artifact, kind=kind)
     gathered.artifacts.append(artifact)
     gathered.notes += source.notes
