@@ -119,11 +119,12 @@ def _evidence_faults(rule: Rule) -> Iterator[tuple[str, str]]:
 
 
 def _sentence_faults(rule: Rule) -> Iterator[tuple[str, str]]:
-    texts = [("says", rule.says or ""), *(("fixes", fix.advice or "") for fix in rule.fixes)]
-    for field, text in texts:
-        for key in re.findall(r"\{([^{}]*)\}", text):
-            if key not in specs():
-                yield field, f"the place {{{key}}} is no fact; {did_you_mean(key)}"
+    for key in re.findall(r"\{([^{}]*)\}", rule.says or ""):
+        if key not in specs():
+            yield "says", f"the place {{{key}}} is no fact; {did_you_mean(key)}"
+    for fix in rule.fixes:
+        if re.search(r"\{[a-z_]+\.[a-z_]+\}", fix.advice or ""):
+            yield "fixes", f"fix {fix.id}: advice is printed as it stands, without {{places}}"
 
 
 def _fix_faults(rule: Rule) -> Iterator[tuple[str, str]]:
