@@ -73,9 +73,11 @@ def read(document: Document) -> Reading:
     for index, line in enumerate(document.lines):
         if len(line.text) > MAX_TABLE_LINE:
             continue
-        command = re.search(r"\bfree\s+(-[bkmg])\b", line.text)
+        command = re.search(r"\bfree\s+(-[bkmg])\b", line.text) if "free " in line.text else None
         switch = FREE_SWITCH[command[1]] if command is not None else switch
         block = _block_unit(line.text) or block
+        if not _speaks(line.text):
+            continue
         for fact in _facts_of(document, line, switch=switch, block=block):
             seen.setdefault(fact.key, []).append((index, fact))
     failure = failure_index(document)
@@ -87,8 +89,12 @@ def read(document: Document) -> Reading:
 
 
 def _block_unit(text: str) -> int | None:
-    found = re.search(r"\b1([KMG])-blocks\b", text)
+    found = re.search(r"\b1([KMG])-blocks\b", text) if "-blocks" in text else None
     return unit_bytes(found[1]) if found is not None else None
+
+
+def _speaks(text: str) -> bool:
+    return "Mem" in text or SHM in text or "locked memory" in text or "open files" in text
 
 
 def _facts_of(

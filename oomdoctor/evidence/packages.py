@@ -68,6 +68,25 @@ KEYS = {
 VERSION = r"v?(?P<version>\d+(?:\.\d+)+[\w.]*)(?P<local>\+[\w.]+)?"
 SPOKEN = r"(?P<name>[A-Za-z][A-Za-z0-9 _-]{1,24}?)"
 LONGEST = 600
+NAMES = (
+    "torch",
+    "transformers",
+    "trl",
+    "peft",
+    "accelerate",
+    "bitsandbytes",
+    "deepspeed",
+    "llm",
+    "lightning",
+    "diffusers",
+    "attn",
+    "xformers",
+    "liger",
+    "unsloth",
+    "axolotl",
+    "factory",
+    "python",
+)
 LISTING_ROWS = 5
 LISTING_KNOWN = 2
 """So many rows in a row are a listing, if so many of them are known libraries."""
@@ -80,15 +99,6 @@ class Row(NamedTuple):
     name: str
     version: str
     quote: Quote
-
-
-@cache
-def _worth() -> re.Pattern[str]:
-    """Return a cheap test: a known library's name, and a version not far behind it."""
-    return re.compile(
-        r"(?i)(?:torch|transformers|trl|peft|accelerate|bitsandbytes|deepspeed|llm|lightning|diffusers"
-        r"|attn|xformers|liger|unsloth|axolotl|factory|llmtuner|python)[^/\\]{0,60}?\d\.\d"
-    )
 
 
 @cache
@@ -195,7 +205,7 @@ def _row(document: Document, line: LogLine, found: re.Match[str]) -> Row:
 def _spoken_facts(document: Document) -> Iterator[Fact]:
     for line in document.lines:
         text = line.text
-        if len(text) > LONGEST or _worth().search(text) is None or _asks(text):
+        if not _may_state_version(text):
             continue
         for pattern in _spoken():
             found = pattern.search(text)
@@ -208,6 +218,14 @@ def _spoken_facts(document: Document) -> Iterator[Fact]:
                 yield stated(key, _public(found["version"]), quote)
         if "= " in text or ": " in text:
             yield from _banner_facts(document, line)
+
+
+def _may_state_version(text: str) -> bool:
+    """Cheaply leave out most lines of a log: paths, code, and lines without a known name."""
+    if len(text) > LONGEST or "." not in text or text.lstrip().startswith("File "):
+        return False
+    lower = text.lower()
+    return any(name in lower for name in NAMES) and not _asks(lower)
 
 
 def _asks(text: str) -> bool:
