@@ -6,7 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from oomdoctor.configs.dialect import ConfigReading
+from oomdoctor.errors import OomdoctorError, RuleError
 from oomdoctor.rules.nodes import compose, data_of
+from oomdoctor.rules.settings import KINDS, expression_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,12 +28,18 @@ SAMPLES = {
     "deepspeed": JSON_SAMPLE,
 }
 SEED = 17
+SAMPLE_VALUE = 4  # stands for what an expression would give
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? ")
 
 
 def patch_faults(fix: Fix) -> Iterator[str]:
     """Yield what is wrong with the patches of a fix: no strings, no diff, other values after."""
-    for dialect, settings in fix.patch.items():
+    for dialect, written in fix.patch.items():
+        try:
+            settings = _sampled(written)
+        except OomdoctorError as error:
+            yield f"fix {fix.id}: {dialect}: {error.message}"
+            continue
         if dialect == "env":
             for key, value in settings.items():
                 if not isinstance(value, str):
@@ -39,6 +47,21 @@ def patch_faults(fix: Fix) -> Iterator[str]:
         elif dialect in SAMPLES:
             for message in _reread_faults(dialect, settings):
                 yield f"fix {fix.id}: {dialect}: {message}"
+
+
+def _sampled(settings: Mapping[str, object]) -> dict[str, object]:
+    """Return the settings with a sample value for each expression; RuleError for a wrong one."""
+    done: dict[str, object] = {}
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            done[key] = _sampled(value)
+            continue
+        expression = expression_of(value)
+        if expression is not None and expression.kind not in KINDS:
+            message = f"{key}: an expression of kind {expression.kind.value} is no setting"
+            raise RuleError(message)
+        done[key] = value if expression is None else SAMPLE_VALUE
+    return done
 
 
 def _reread_faults(dialect: str, settings: Mapping[str, object]) -> Iterator[str]:

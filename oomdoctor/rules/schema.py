@@ -25,6 +25,7 @@ FAMILIES = {
     "INF7": "inference, KV cache and serving",
     "HST8": "host memory",
     "CFG9": "config side findings",
+    "LKA0": "look-alikes: failures that are not about memory",
 }
 DIALECTS = (
     "hf_trainer",
@@ -47,7 +48,8 @@ MAX_LEAVES = 20
 MAX_DEPTH = 4
 CODE = rf"^({'|'.join(FAMILIES)})\d{{3}}$"
 SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"
-LEAST_FREQUENCY, MOST_FREQUENCY = 0.005, 0.995
+# A frame that only one cause makes is practically never seen otherwise: 1 in 10,000 is the floor.
+LEAST_FREQUENCY, MOST_FREQUENCY = 0.0001, 0.9999
 SKELETON = ("all", "any", "not")
 
 
@@ -120,7 +122,7 @@ _SEEN = Record(
 _EVIDENCE = Record(
     fields={
         "if": Field(shape=_CONDITION, doc="What is looked for", required=True),
-        "seen": Field(shape=_SEEN, doc="Two frequencies, 0.005 to 0.995", required=True),
+        "seen": Field(shape=_SEEN, doc="Two frequencies, 0.0001 to 0.9999", required=True),
         "label": Field(shape=Text(longest=120), doc="The line in words, for the report"),
         "group": Field(
             shape=Text(longest=40, pattern=SLUG, hint="lower-case words joined by hyphens"),
@@ -159,7 +161,7 @@ _FIX = Record(
         "saves": Field(shape=_SAVES, doc="Bytes saved, as formulas"),
         "patch": Field(
             shape=Table(of=Table(of=Plain()), keys=DIALECTS),
-            doc="Per dialect the settings to make, in its own spelling",
+            doc="Per dialect the settings to make; a text that begins with = is an expression",
         ),
         "advice": Field(shape=Text(longest=400), doc="One imperative sentence without a patch"),
         "cautions": Field(shape=Items(of=Text(longest=200), most=5), doc="What to mind"),
