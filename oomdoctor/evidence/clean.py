@@ -37,10 +37,11 @@ def clean(source: Source) -> Document:
     tagged = _TagStripper()
     lines: list[LogLine] = []
     for number, raw in source.lines:
-        for segment in _segments(raw):
+        segments = tuple(_segments(raw))
+        for segment in segments:
             parts = split_prefixes(segment) if common is None else _parts(segment, common)
             text = tagged.strip(parts)
-            shown = raw if segment is raw or segment in raw else segment
+            shown = raw if len(segments) == 1 or segment in raw else segment
             lines.append(LogLine(number, text, shown, parts.rank, parts.stream, parts.stamp))
     return Document(artifact=source.artifact, lines=tuple(lines), notes=source.notes)
 

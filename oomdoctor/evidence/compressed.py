@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-_STEP_BYTES = 1024 * 1024
+_STEP_BYTES = 256 * 1024
 
 
 class Damaged(Exception):  # noqa: N818 - it is a state of the data, and never reaches the user

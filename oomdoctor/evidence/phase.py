@@ -34,6 +34,7 @@ class Serves(NamedTuple):
 
 _HOLDING = ("graph-capture", "serve-profile", "merge", "eval", "backward")
 _INNER = frozenset({"save", "resume", "merge"})
+_RESUMED = frozenset({"optimizer", "load"})
 _STEPS = "training_step* _training_step* train_step train_batch closure optimizer_closure"
 _TRAINS = Mark(
     "train",
@@ -86,6 +87,11 @@ def _outranking(strong: list[Found]) -> Found:
     """Choose among the strong marks, innermost first: a holding phase further out takes it all."""
     if strong[0].phase in _INNER:
         return strong[0]
+    if strong[0].phase in _RESUMED:
+        # reading a checkpoint runs through the optimizer's and the model's own files
+        resumed = next((found for found in strong if found.phase == "resume"), None)
+        if resumed is not None:
+            return resumed
     for phase in _HOLDING:
         for found in strong:
             if found.phase == phase:

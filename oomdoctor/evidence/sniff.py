@@ -61,12 +61,10 @@ def kinds_of(source: Source) -> tuple[str, ...]:
         )
         if holds
     ]
-    whole = None if any(word in lowered for word in _LOG_WORDS) else _document(text, name)
-    if whole is not None:
-        return (whole, *found)
     if any(word in lowered for word in _LOG_WORDS):
         return ("log", *found)
-    return tuple(found)
+    whole = None if "packages" in found else _document(text, name)
+    return tuple(found) if whole is None else (whole, *found)
 
 
 def _document(text: str, name: str) -> str | None:

@@ -1,0 +1,133 @@
+"""Series of memory over steps are found, and what they count is told apart."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oomdoctor.evidence.clean import clean
+from oomdoctor.evidence.growth import read, series_of
+from oomdoctor.evidence.source import source_of_text
+from oomdoctor.facts.registry import spec_of
+from tests.unit.evidence.documents import raw_text
+
+GIB = 1024**3
+MIB = 1024**2
+
+
+def values(text: str) -> dict[str, object]:
+    facts = read(clean(source_of_text(text))).facts
+    return {fact.key.removeprefix("growth."): fact.value for fact in facts}
+
+
+def test_a_series_with_steps_has_a_slope() -> None:
+    assert values(raw_text("logs", "growth_by_step.txt")) == {
+        "quantity": "allocated",
+        "points": 3,
+        "first": 10 * GIB,
+        "last": 12 * GIB,
+        "monotone": True,
+        "span": 200,
+        "per_step": round(2 * GIB / 200),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "quantity", "span", "last"),
+    [
+        (
+            "step 0    memory_allocated 4 GB\nstep 100  memory_allocated 24 GB",
+            "allocated",
+            100,
+            24 * GIB,
+        ),
+        ("[iter 1] max_mem: 3000M\n[iter 50] max_mem: 5000M", "running-max", 49, 5000 * MIB),
+        (
+            "step 1 driver_allocated_memory 1 GB\nstep 9 driver_allocated_memory 2 GB",
+            "driver",
+            8,
+            2 * GIB,
+        ),
+        ("step 1 rss 10.0 GB\nstep 3 rss 12.0 GB", "host", 2, 12 * GIB),
+        ("step 1 memory_reserved: 10 GiB\nstep 3 memory_reserved: 12 GiB", "reserved", 2, 12 * GIB),
+        ("iter 1: loss 2, mem 100 MB\niter 5: loss 2, mem 200 MB", "device", 4, 200 * MIB),
+    ],
+)
+def test_what_a_series_counts(text: str, quantity: str, span: int, last: int) -> None:
+    found = values(text)
+
+    assert (found["quantity"], found["span"], found["last"]) == (quantity, span, last)
+
+
+def test_megatron_lines_give_mebibytes_after_iterations() -> None:
+    found = values(raw_text("logs", "megatron.txt"))
+
+    assert found["quantity"] == "allocated"
+    assert found["span"] == 10
+    assert found["per_step"] == 10 * MIB
+
+
+def test_repeated_rows_of_one_card_are_a_series() -> None:
+    rows = "\n".join(
+        f"| 58%  70C  P2  67W / 200W |  {mib}MiB /  8111MiB | 9% Default |"
+        for mib in (1906, 5202, 8108)
+    )
+
+    found = values(rows)
+
+    assert found["quantity"] == "device"
+    assert found["last"] == 8108 * MIB
+    assert "per_step" not in found
+
+
+def test_rows_of_several_cards_are_no_series() -> None:
+    rows = "\n".join(
+        f"|   {card}  Tesla V100-SXM2...  On   | 00000000:1{card}:00.0 Off | 0 |\n"
+        f"| N/A  34C  P0  55W / 300W |  {mib}MiB / 32510MiB | 0% Default |"
+        for card, mib in enumerate((480, 900, 1200))
+    )
+
+    assert values(rows) == {}
+
+
+def test_figures_of_different_places_are_no_series() -> None:
+    text = "after init: memory reserved (GB): 6.59\nafter load: memory reserved (GB): 32"
+
+    assert values(text) == {}
+
+
+def test_figures_after_the_failure_do_not_count() -> None:
+    failure = "RuntimeError: CUDA out of memory."
+    text = f"step 1 memory_allocated 4 GB\n{failure}\nstep 2 memory_allocated 1 GB"
+
+    assert values(text) == {}
+
+
+def test_a_second_run_starts_a_series_of_its_own() -> None:
+    text = "\n".join(f"step {n} memory_allocated {n + 1} GB" for n in (1, 2, 3, 1, 2))
+
+    found = series_of(clean(source_of_text(text)))
+
+    assert [len(series.points) for series in found] == [3, 2]
+
+
+def test_a_series_that_falls_is_not_monotone() -> None:
+    text = (
+        "step 1 memory_allocated 4 GB\nstep 2 memory_allocated 6 GB\nstep 3 memory_allocated 5 GB"
+    )
+
+    assert values(text)["monotone"] is False
+
+
+def test_facts_are_registered_and_quoted() -> None:
+    for fact in read(clean(source_of_text(raw_text("logs", "growth_by_step.txt")))).facts:
+        assert spec_of(fact.key).key == fact.key
+        assert fact.quotes
+
+
+@given(
+    st.lists(st.sampled_from(["step 1 mem", "allocated: 3 GB", "| 1MiB / 2MiB |", "rss 3", "\n"]))
+)
+def test_reading_never_raises(pieces: list[str]) -> None:
+    read(clean(source_of_text(" ".join(pieces))))
