@@ -44,7 +44,7 @@ def check_rules(
     ruleset = RuleSet(rules=known, causes=causes)
     for source in sources:
         problems += _check_one(source, ruleset)
-    order = sorted(set(problems), key=lambda p: (p.location.path, p.location.line or 0))
+    order = sorted(set(problems), key=lambda p: (p.location.path, p.location.line or 0, str(p)))
     tests = sum(len(source.tests) for source in sources)
     return Report(rules=len(sources), tests=tests, problems=tuple(order))
 

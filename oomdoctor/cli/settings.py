@@ -27,7 +27,7 @@ def rule_directories(start: Path | None = None) -> tuple[str, ...]:
     if unknown:
         raise InputError(
             f"unknown setting {unknown[0]!r} in {TABLE}",
-            location=Location(path=str(path)),
+            location=Location(path=_shown(path)),
             hint=f"known: {', '.join(KNOWN)}",
         )
     return tuple(_directory(entry, path) for entry in _entries(table.get("rules", []), path))
@@ -55,7 +55,9 @@ def read_table(path: Path) -> dict[str, object]:
     try:
         whole = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"not valid TOML: {error}", location=Location(path=str(path))) from error
+        raise InputError(
+            f"not valid TOML: {error}", location=Location(path=_shown(path))
+        ) from error
     table = whole.get("tool", {}).get("oomdoctor", {})
     return dict(table)
 
@@ -65,7 +67,7 @@ def _entries(value: object, path: Path) -> list[str]:
         return value
     raise InputError(
         "`rules` must be a list of directories",
-        location=Location(path=str(path)),
+        location=Location(path=_shown(path)),
         hint='write rules = ["my-rules"]',
     )
 
@@ -75,7 +77,13 @@ def _directory(entry: str, path: Path) -> str:
     if not folder.is_dir():
         raise InputError(
             f"the rule directory {entry!r} does not exist",
-            location=Location(path=str(path)),
+            location=Location(path=_shown(path)),
             hint="paths are relative to the pyproject.toml",
         )
-    return str(folder)
+    return _shown(folder)
+
+
+def _shown(path: Path) -> str:
+    """Name a path as seen from the working directory, where it lies below it."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

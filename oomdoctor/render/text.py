@@ -62,8 +62,9 @@ def page(diagnosis: Diagnosis, theme: Theme, view: View) -> list[Line]:
 
 def paint(lines: Iterable[Line], theme: Theme) -> str:
     """Return the lines as text, in colour if the theme has it."""
-    if not theme.colour:
-        return plain(lines) + "\n"
+    lines = list(lines)
+    if not (lines and theme.colour):
+        return plain(lines) + "\n" if lines else ""
     from rich.console import Console
     from rich.style import Style
     from rich.text import Text

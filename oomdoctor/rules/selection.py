@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from oomdoctor.rules.shape import RuleSet
 
@@ -25,7 +25,10 @@ def selected(
     codes = [rule.code for rule in ruleset.rules]
     for prefix in (*select, *ignore):
         if not any(code.startswith(prefix) for code in codes):
-            raise UsageError(f"no rule's code starts with {prefix!r}", hint=_families(codes))
+            raise UsageError(
+                f"no rule's code starts with {prefix!r}",
+                hint="`oomdoctor rules list` shows all codes",
+            )
     kept = tuple(
         rule
         for rule in ruleset.rules
@@ -33,8 +36,3 @@ def selected(
         and not rule.code.startswith(tuple(ignore))
     )
     return replace(ruleset, rules=kept)
-
-
-def _families(codes: Iterable[str]) -> str:
-    families = sorted({code[:4] for code in codes})
-    return f"families are {', '.join(families)}; `oomdoctor rules list` shows all codes"
