@@ -14,6 +14,7 @@ from oomdoctor.render.escape import code_block, code_span, html, markdown
 from oomdoctor.render.view import View
 from oomdoctor.render.words import (
     ANSWERS,
+    RESOURCES,
     SAFETY,
     distinct,
     owner_words,
@@ -63,11 +64,13 @@ def details(summary: str, parts: Sequence[str]) -> list[str]:
 
 def _verdict(diagnosis: Diagnosis) -> list[str]:
     words = ANSWERS.get(diagnosis.answer, ("open", diagnosis.answer))[1]
+    what = [RESOURCES[diagnosis.resource]] if diagnosis.resource in RESOURCES else []
+    sure = ["conclusive"] if diagnosis.conclusive else []
     event = diagnosis.event
     quotes = [event.line_quote] if event else list(diagnosis.signs[:3])
     return [
         f"**{markdown(sentence(diagnosis.headline))}**",
-        f"Answer: {words}{', conclusive' if diagnosis.conclusive else ''}.",
+        f"Answer: {', '.join([words, *what, *sure])}.",
         *_quotes(quotes),
     ]
 

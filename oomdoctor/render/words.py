@@ -22,6 +22,12 @@ ANSWERS = {
     "not_gpu_oom": ("aside", "not a GPU out-of-memory"),
     "nothing_found": ("none", "nothing recognised"),
 }
+RESOURCES = {
+    "gpu": "GPU memory ran out",
+    "cap": "a cap on memory was reached",
+    "host": "host memory ran out",
+    "not_memory": "no memory ran out",
+}
 OWNERS = {
     "reserved_unallocated": "reserved but unallocated (the cache)",
     "outside_allocator": "this process outside the allocator",

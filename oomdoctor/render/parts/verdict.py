@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.render.layout import Line, Span, flow
 from oomdoctor.render.parts.pieces import DEEP, INDENT, quoted, safe, whole_quote
-from oomdoctor.render.words import ANSWERS, percent, sentence, shares
+from oomdoctor.render.words import ANSWERS, RESOURCES, percent, sentence, shares
 
 if TYPE_CHECKING:
     from oomdoctor.model.plan import Diagnosis
@@ -20,7 +20,8 @@ def verdict(diagnosis: Diagnosis, theme: Theme, view: View) -> list[Line]:
     head, colon, rest = sentence(safe(diagnosis.headline, theme)).partition(":")
     spans = [Span(head, role), Span(f"{colon}{rest}")]
     lines = flow(spans, width=theme.width, first=f"{theme.glyph(role)} ")
-    lead = "; ".join([words, *_lead(diagnosis)])
+    what = [RESOURCES[diagnosis.resource]] if diagnosis.resource in RESOURCES else []
+    lead = "; ".join([words, *what, *_lead(diagnosis)])
     lines += flow([Span(safe(lead, theme), "dim")], width=theme.width, first=INDENT)
     if view.verbosity < 0:
         return lines
