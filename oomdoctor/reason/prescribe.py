@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.errors import OomdoctorError
 from oomdoctor.model.enums import Safety, Truth
-from oomdoctor.model.plan import Prescription, Saving
+from oomdoctor.model.plan import Patch, Prescription, Saving
 from oomdoctor.rules.evaluate import condition_verdict, expression_value
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from oomdoctor.configs.dialect import ConfigReading
     from oomdoctor.facts.book import FactBook
     from oomdoctor.model.core import Finding
-    from oomdoctor.model.plan import Patch
     from oomdoctor.reason.rank import Ranking
     from oomdoctor.rules.shape import Condition, Fix, Rule, RuleSet, SavingFormula
 
@@ -75,7 +74,11 @@ def prescribe(
         if fix.in_force is not None and _truth(fix.in_force, book) is Truth.TRUE:
             suppressed.append(f"already in force: {fix.title}")
             continue
-        prescription = _prescription(finding, rule, fix, book, readings)
+        patches = _patches(fix, book, readings)
+        if patches is None:
+            suppressed.append(f"already in force: {fix.title}")
+            continue
+        prescription = _prescription(finding, rule, fix, book, patches)
         made[fix.id] = (_order(prescription, weight[fix.id], book), prescription)
     ordered = sorted(made.values(), key=lambda pair: (pair[0], pair[1].fix_id))
     return Plan(
@@ -111,7 +114,7 @@ def _truth(condition: Condition, book: FactBook) -> Truth:
 
 
 def _prescription(
-    finding: Finding, rule: Rule, fix: Fix, book: FactBook, readings: Sequence[ConfigReading]
+    finding: Finding, rule: Rule, fix: Fix, book: FactBook, patches: tuple[Patch, ...]
 ) -> Prescription:
     saving = None if fix.saves is None else saving_of(fix.saves, book)
     return Prescription(
@@ -120,7 +123,7 @@ def _prescription(
         code=rule.code,
         title=fix.title,
         safety=fix.safety,
-        patches=_patches(fix, book, readings),
+        patches=patches,
         saving=saving,
         time_factor=fix.time_factor,
         quality=fix.quality,
@@ -164,34 +167,50 @@ def _sufficient(saving: Saving | None, book: FactBook) -> bool | None:
     return False if static.value - static.slack - saving.high_bytes > capacity else None
 
 
-def _patches(fix: Fix, book: FactBook, readings: Sequence[ConfigReading]) -> tuple[Patch, ...]:
-    chosen = _dialects(fix, book, readings)
-    settings = {dialect: fix.patch[dialect] for dialect in chosen}
-    if not settings:
+def _patches(
+    fix: Fix, book: FactBook, readings: Sequence[ConfigReading]
+) -> tuple[Patch, ...] | None:
+    """Spell the change for the given configs; None where they hold all of it already."""
+    if not fix.patch:
         return ()
     from oomdoctor.configs.patch import patch
+    from oomdoctor.rules.settings import filled
 
+    written = _dialects_of(readings, fix)
+    names = written or _likely_dialects(fix, book)
     try:
-        return patch(readings, settings)
-    except (OomdoctorError, ValueError, KeyError):
+        found = {name: filled(fix.patch[name], book) for name in (*names, *_environment(fix))}
+    except OomdoctorError:
         return ()
+    settings = {name: keys for name, keys in found.items() if keys}
+    try:
+        made = patch(readings, settings) if settings else ()
+    except Exception:  # noqa: BLE001 - a file that cannot be edited still gets its settings named
+        return tuple(Patch(dialect=name, settings=keys) for name, keys in settings.items())
+    return None if written and settings and not made else made
 
 
-def _dialects(fix: Fix, book: FactBook, readings: Sequence[ConfigReading]) -> tuple[str, ...]:
-    """Choose whose spelling to use: the given configs', else the likely framework's; env always."""
-    wanted: list[str] = []
+def _dialects_of(readings: Sequence[ConfigReading], fix: Fix) -> tuple[str, ...]:
+    """Return the spellings of a fix that the given configs take."""
+    wanted: dict[str, None] = {}
     for reading in readings:
         names = _ALIASES.get(reading.dialect, (reading.dialect,))
         found = next((name for name in names if name in fix.patch), None)
-        if found is not None and found not in wanted:
-            wanted.append(found)
-    if not wanted:
-        framework = book.value("job.framework")
-        first = str(framework) if framework else ""
-        names = (*_ALIASES.get(first, (first,)), *_LIKELY, *sorted(fix.patch))
-        found = next((name for name in names if name in fix.patch and name != "env"), None)
-        wanted += [] if found is None else [found]
-    return (*wanted, "env") if "env" in fix.patch and "env" not in wanted else tuple(wanted)
+        if found is not None:
+            wanted[found] = None
+    return tuple(wanted)
+
+
+def _likely_dialects(fix: Fix, book: FactBook) -> tuple[str, ...]:
+    """Return the spelling of the likely framework, where no config takes the fix."""
+    first = str(book.value("job.framework") or "")
+    names = (*_ALIASES.get(first, (first,)), *_LIKELY, *sorted(fix.patch))
+    found = next((name for name in names if name in fix.patch and name != "env"), None)
+    return () if found is None else (found,)
+
+
+def _environment(fix: Fix) -> tuple[str, ...]:
+    return ("env",) if "env" in fix.patch else ()
 
 
 def _order(prescription: Prescription, weight: float, book: FactBook) -> tuple[float, ...]:

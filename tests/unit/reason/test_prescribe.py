@@ -157,3 +157,39 @@ def test_in_evaluation_a_smaller_training_batch_never_comes_first() -> None:
 
     assert ids(plan(rules, facts)) == ["move", "batch"]
     assert ids(plan(rules)) == ["batch", "move"]
+
+
+AXOLOTL = "base_model: m\nadapter: lora\nmicro_batch_size: 4\n"
+
+
+def axolotl(text: str) -> ConfigReading:
+    return ConfigReading(source_id="a.yaml", dialect="axolotl", facts=(), text=text, path="a.yaml")
+
+
+def test_a_given_file_gets_a_diff() -> None:
+    rules = one_rule(fix("x", patch={"axolotl": {"micro_batch_size": 2}}))
+
+    patches = plan(rules, SEEN, axolotl(AXOLOTL)).prescriptions[0].patches
+
+    assert patches[0].file == "a.yaml"
+    assert patches[0].diff is not None
+    assert "+micro_batch_size: 2" in patches[0].diff
+
+
+def test_what_the_file_holds_already_is_suppressed() -> None:
+    rules = one_rule(fix("x", patch={"axolotl": {"micro_batch_size": 4}}))
+
+    made = plan(rules, SEEN, axolotl(AXOLOTL))
+
+    assert (made.prescriptions, made.suppressed) == ((), ("already in force: Do x",))
+
+
+def test_settings_are_calculated_from_facts() -> None:
+    patch = {"axolotl": {"micro_batch_size": "= max(1, train.micro_batch // 2)"}}
+    rules = one_rule(fix("x", patch=patch))
+
+    known = plan(rules, book(oom__seen=True, train__micro_batch=8)).prescriptions[0].patches
+    unknown = plan(rules).prescriptions[0].patches
+
+    assert [dict(one.settings) for one in known] == [{"micro_batch_size": 4}]
+    assert unknown == ()
