@@ -62,9 +62,14 @@ def goals(log: str) -> list[Goal]:
     ]
 
 
+def environment() -> dict[str, str]:
+    """Return an environment that runs this checkout, with compiled modules as after installing."""
+    kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"PYTHONPATH": str(ROOT)}
+
+
 def run_child(arguments: tuple[str, ...]) -> Cost:
     """Run this interpreter once and return what the child took."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     subprocess.run(
@@ -73,7 +78,7 @@ def run_child(arguments: tuple[str, ...]) -> Cost:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=environment,
+        env=environment(),
     )
     wall = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -110,7 +115,7 @@ def print_imports(goal: Goal) -> None:
         check=False,
         capture_output=True,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=environment(),
     )
     modules = done.stderr.splitlines()
     ours = [name for name in modules if name.startswith("oomdoctor")]

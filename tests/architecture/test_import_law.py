@@ -55,7 +55,8 @@ def loaded(run_python: RunPython, arguments: list[str], cwd: Path) -> tuple[int,
 
 def foreign(modules: Iterable[str], stdlib: frozenset[str]) -> set[str]:
     tops = {name.partition(".")[0] for name in modules}
-    return {top for top in tops if top not in stdlib and not top.startswith("__")}
+    compiled = {top for top in tops if top.startswith(("__", "_cython", "cython_runtime"))}
+    return tops - stdlib - compiled
 
 
 @pytest.fixture
