@@ -62,6 +62,16 @@ def figures_given(facts: Inputs) -> Outcome | None:
     return None
 
 
+@derives("oom.absurd_size", reads=("oom.seen", "oom.requested", "oom.form"))
+def absurd_size(facts: Inputs) -> Outcome | None:
+    """A message that states no size states no absurd one."""
+    if facts.maybe_int("oom.requested") is not None or facts.maybe_text("oom.form") == "exabyte":
+        return None
+    if facts.maybe_flag("oom.seen"):
+        return Outcome(value=False, source="no requested size is stated")
+    return None
+
+
 @derives(
     "oom.shortfall",
     reads=(
@@ -239,6 +249,7 @@ STEPS = (
     allocated,
     awaiting_free,
     figures_given,
+    absurd_size,
     shortfall,
     request_fits_free,
     listed_is_self,

@@ -217,3 +217,13 @@ def test_shares_stay_within_zero_and_one_whatever_the_figures(
 @given(request=st.integers(min_value=1, max_value=100 * GIB))
 def test_a_segment_is_never_smaller_than_its_request(request: int) -> None:
     assert segment_bytes(request) >= request
+
+
+def test_a_message_without_a_size_states_no_absurd_one() -> None:
+    assert derive(book({"oom.seen": True})).value("oom.absurd_size") is False
+
+
+def test_an_exabyte_message_stays_absurd_whatever_is_missing() -> None:
+    said = {"oom.seen": True, "oom.form": "exabyte", "oom.absurd_size": True}
+
+    assert derive(book(said)).value("oom.absurd_size") is True
