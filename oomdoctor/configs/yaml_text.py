@@ -7,6 +7,7 @@ datasets: [{path: tatsu-lab/alpaca}]     # path ("datasets", "0", "path")
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oomdoctor.configs import scalars
@@ -23,8 +24,12 @@ MAX_SETTINGS = 20_000
 MAX_DEPTH = scalars.MAX_NESTING
 
 
-class Node(NamedTuple):
-    """A node of a document: `pairs` for mappings (key, value), `items` for sequences."""
+@dataclass(slots=True, eq=False)
+class Node:
+    """A node of a document: `pairs` for mappings (key, value), `items` for sequences.
+
+    It is built while events come in, so that its end is known only when its last event is.
+    """
 
     kind: str
     line: int
@@ -110,17 +115,19 @@ class _Builder:
         """Take the next event."""
         name = type(event).__name__
         if name in ("MappingEndEvent", "SequenceEndEvent"):
-            self._open.pop()
+            node = self._open.pop()
             self._keys.pop()
+            node.end_line = self.first + int(event.end_mark.line)
+            node.end_column = int(event.end_mark.column)
         elif name == "DocumentStartEvent":
             self._anchors = {}
         elif name == "AliasEvent":
-            node = self._anchors.get(event.anchor)
-            if node is None:
+            named = self._anchors.get(event.anchor)
+            if named is None:
                 message = f"undefined alias *{event.anchor}"
                 column = event.start_mark.column + 1
                 raise SyntaxFault(message, line=self.line(event), column=column)
-            self._attach(node)
+            self._attach(named)
         elif name in ("ScalarEvent", "MappingStartEvent", "SequenceStartEvent"):
             self._node(event, name)
 

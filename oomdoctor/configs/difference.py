@@ -1,0 +1,46 @@
+"""Unified diffs of a config before and after an edit, and small helpers that all editors share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Wanted: TypeAlias = "Mapping[str, object]"
+
+
+def unified(before: str, after: str, path: str) -> str:
+    """Return the unified diff of a file, with the mark for a missing line end where one misses."""
+    from difflib import unified_diff
+
+    name = path.replace("\\", "/").lstrip("/")
+    rows = unified_diff(split_keeping(before), split_keeping(after), f"a/{name}", f"b/{name}", n=3)
+    return "".join(
+        row if row.endswith("\n") else f"{row}\n\\ No newline at end of file\n" for row in rows
+    )
+
+
+def split_keeping(text: str) -> list[str]:
+    """Split at line feeds alone and keep them."""
+    rows = text.split("\n")
+    kept = [f"{row}\n" for row in rows[:-1]]
+    return [*kept, rows[-1]] if rows[-1] else kept
+
+
+def same(held: object, wanted: object) -> bool:
+    """Say whether a config already holds a value; true is not 1, but 1 is 1.0."""
+    if isinstance(held, tuple):
+        held = list(held)
+    if isinstance(wanted, tuple):
+        wanted = list(wanted)
+    if isinstance(held, bool) is not isinstance(wanted, bool):
+        return False
+    return held == wanted
+
+
+def nested(path: list[str], value: object) -> object:
+    """Wrap a value into mappings, one for each name of `path`."""
+    for name in reversed(path):
+        value = {name: value}
+    return value

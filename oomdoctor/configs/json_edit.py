@@ -1,0 +1,103 @@
+"""Sets keys of a JSON text in place, keeping its indentation.
+
+{"zero_optimization": {"stage": 2}}   zero_optimization.stage -> 3
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from oomdoctor.configs import json_text
+from oomdoctor.configs.difference import nested, same
+
+if TYPE_CHECKING:
+    from oomdoctor.configs.difference import Wanted
+    from oomdoctor.configs.json_text import Node
+
+
+def edit(text: str, wanted: Wanted) -> str:
+    """Return the text with all wanted keys set; SyntaxFault where it is no JSON object."""
+    for key, value in wanted.items():
+        text = _set(text, key, value)
+    return text
+
+
+def held(text: str, key: str) -> tuple[bool, object]:
+    """Return whether a dotted key is there, and its value."""
+    node, _ = json_text.load(text, strict=False)
+    names = [key] if node.child(key) else key.split(".")
+    for name in names:
+        child = node.child(name)
+        if child is None:
+            return False, None
+        node = child
+    return True, plain(node)
+
+
+def plain(node: Node) -> object:
+    """Return a node's value as Python has it."""
+    if node.kind == "map":
+        return {name: plain(value) for name, _, value in node.pairs}
+    return [plain(item) for item in node.items] if node.kind == "list" else node.value
+
+
+def _set(text: str, key: str, value: object) -> str:
+    node, _ = json_text.load(text, strict=False)
+    names = [key] if node.child(key) else key.split(".")
+    while names:
+        child = node.child(names[0])
+        if child is None:
+            return _insert(text, node, names[0], nested(names[1:], value))
+        if len(names) == 1:
+            if same(plain(child), value):
+                return text
+            return text[: child.start] + _written(value, text, child) + text[child.end :]
+        if child.kind != "map":
+            new = _written(nested(names[1:], value), text, child)
+            return text[: child.start] + new + text[child.end :]
+        names, node = names[1:], child
+    return text
+
+
+def _written(value: object, text: str, near: Node) -> str:
+    """Write a value; a mapping is indented like the lines around it where the text has lines."""
+    if not isinstance(value, dict) or "\n" not in text:
+        return json.dumps(value)
+    line = text[text.rfind("\n", 0, near.start) + 1 : near.start]
+    lead = line[: len(line) - len(line.lstrip())]
+    block = json.dumps(value, indent=step(text))
+    return block.replace("\n", "\n" + lead)
+
+
+def _insert(text: str, node: Node, name: str, value: object) -> str:
+    """Add a key behind the last one of an object."""
+    written = f"{json.dumps(name)}: "
+    if not node.pairs:
+        return (
+            text[: node.start]
+            + "{"
+            + written
+            + _written(value, text, node)
+            + "}"
+            + text[node.end :]
+        )
+    _, key_start, last = node.pairs[-1]
+    before = text[: last.end]
+    row_start = text.rfind("\n", 0, key_start)
+    lead = text[row_start + 1 : key_start]
+    own_line = row_start >= node.start and not lead.strip()
+    if own_line:
+        line_end = "\r\n" if row_start > 0 and text[row_start - 1] == "\r" else "\n"
+        block = json.dumps(value, indent=step(text)).replace("\n", line_end + lead)
+        return f"{before},{line_end}{lead}{written}{block}{text[last.end :]}"
+    return f"{before}, {written}{json.dumps(value)}{text[last.end :]}"
+
+
+def step(text: str) -> int | str:
+    """Return the indentation that a text uses: a number of blanks, or a tab."""
+    for row in text.split("\n")[1:]:
+        lead = row[: len(row) - len(row.lstrip())]
+        if lead and row.strip():
+            return "\t" if lead[0] == "\t" else len(lead)
+    return 2

@@ -1,0 +1,171 @@
+"""Turns settings of a fix into diffs of the files that were given, or into settings to make.
+
+{"axolotl": {"gradient_checkpointing": True}, "env": {"PYTORCH_CUDA_ALLOC_CONF": "..."}}
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from oomdoctor.configs import cli_edit, json_edit, python_edit, segments, yaml_edit
+from oomdoctor.configs.difference import unified
+from oomdoctor.configs.reader import SUFFIXES, suffix_of
+from oomdoctor.configs.setting import Lines, SyntaxFault
+from oomdoctor.model.plan import Patch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from oomdoctor.configs.dialect import ConfigReading
+
+KIN = {  # dialects whose files take the settings of the key as well
+    "hf_trainer": ("trl", "llamafactory", "unsloth"),
+    "python": (),
+}
+FRAMEWORKS = {"transformers": "hf_trainer"}
+ALWAYS = ("env", "cli")
+
+
+class Target(NamedTuple):
+    """A stretch of a file that can be edited: its syntax, its rows, and whose dialect it is."""
+
+    kind: str
+    first: int
+    last: int
+    text: str
+
+
+def patch(
+    readings: Sequence[ConfigReading], settings_by_dialect: Mapping[str, Mapping[str, object]]
+) -> tuple[Patch, ...]:
+    """Return one patch per dialect: a unified diff of the file that takes it, else the settings.
+
+    Settings that a file already has give no patch. Once a file takes a framework's settings, the
+    other frameworks' are left out.
+    """
+    made: dict[str, Patch] = {}
+    satisfied: set[str] = set()
+    for dialect, wanted in settings_by_dialect.items():
+        for reading, written_for in _homes(readings, dialect, settings_by_dialect):
+            outcome = _edited(reading, written_for, dialect, wanted)
+            if outcome is None:
+                continue
+            satisfied.add(dialect)
+            if outcome != reading.text:
+                made[dialect] = _diff(reading, dialect, wanted, outcome)
+            break
+    frameworks = _frameworks(readings)
+    taken = {dialect for dialect in satisfied if dialect not in ALWAYS}
+    for dialect, wanted in settings_by_dialect.items():
+        if dialect in satisfied or (dialect not in ALWAYS and taken):
+            continue
+        if dialect in ALWAYS or not frameworks or dialect in frameworks:
+            made[dialect] = Patch(dialect=dialect, settings=dict(wanted))
+    return tuple(made[dialect] for dialect in settings_by_dialect if dialect in made)
+
+
+def _diff(reading: ConfigReading, dialect: str, wanted: Mapping[str, object], after: str) -> Patch:
+    name = reading.path or reading.source_id
+    diff = unified(reading.text, after, name)
+    return Patch(dialect=dialect, settings=dict(wanted), file=name, diff=diff)
+
+
+def _frameworks(readings: Sequence[ConfigReading]) -> set[str]:
+    """Name the dialects that the readings' framework is spelled in."""
+    names: set[str] = set()
+    for reading in readings:
+        for fact in reading.facts:
+            if fact.key == "job.framework":
+                name = str(fact.value)
+                names.add(FRAMEWORKS.get(name, name))
+        if reading.dialect not in ("notes", "shell", "hub_config", "adapter_config"):
+            names.add(reading.dialect)
+    if names & {"trl", "llamafactory", "unsloth"}:
+        names.add("hf_trainer")
+    return names
+
+
+def _homes(
+    readings: Sequence[ConfigReading], dialect: str, others: Mapping[str, object]
+) -> Iterator[tuple[ConfigReading, str]]:
+    """Go through the readings that can take a dialect's settings, the exact ones first."""
+    if dialect in ALWAYS:
+        yield from ((reading, reading.dialect) for reading in readings)
+        return
+    own = [(r, r.dialect) for r in readings if r.dialect == dialect]
+    scripts = [(r, dialect) for r in readings if r.dialect == "python"]
+    kin = [
+        (r, r.dialect)
+        for r in readings
+        if r.dialect in KIN.get(dialect, ()) and r.dialect not in others
+    ]
+    yield from (*own, *scripts, *kin)
+
+
+def _edited(
+    reading: ConfigReading, home: str, dialect: str, wanted: Mapping[str, object]
+) -> str | None:
+    """Return a file's text after the edit, unchanged where it is so already; None if it cannot."""
+    for target in _targets(reading):
+        try:
+            after = _edit(target, home, dialect, wanted)
+        except (SyntaxFault, ValueError, IndexError):
+            after = None
+        if after is None:
+            continue
+        rows = reading.text.split("\n")
+        return "\n".join([*rows[: target.first], *after.split("\n"), *rows[target.last :]])
+    return None
+
+
+def _targets(reading: ConfigReading) -> Iterator[Target]:
+    """Cut a text into the stretches that the reader saw."""
+    kind = SUFFIXES.get(suffix_of(reading.path or reading.source_id))
+    rows = reading.text.split("\n")
+    if kind is not None:
+        yield Target(kind, 0, len(rows), reading.text)
+        return
+    for piece in segments.split(reading.source_id, reading.text):
+        first = piece.lines.rows[0][0] - 1
+        last = piece.lines.rows[-1][0]
+        while last > first + 1 and not rows[last - 1].strip():
+            last -= 1
+        yield Target(piece.kind, first, last, "\n".join(rows[first:last]))
+
+
+def _edit(target: Target, home: str, dialect: str, wanted: Mapping[str, object]) -> str | None:
+    """Edit one stretch by its syntax; None where it takes no such settings."""
+    kind = target.kind
+    if kind == "command":
+        if dialect == "env":
+            return cli_edit.set_variables(target.text, wanted)
+        named = cli_edit.is_command(target.text)
+        return cli_edit.edit(target.text, wanted, home) if named else None
+    if dialect in ALWAYS:
+        return None
+    if kind == "python":
+        return python_edit.edit(target.text, wanted, dialect)
+    if kind not in ("yaml", "json") or not _is_of(target, home):
+        return None
+    editor = yaml_edit.edit if kind == "yaml" else json_edit.edit
+    return _checked(editor(target.text, wanted), wanted, kind)
+
+
+def _is_of(target: Target, home: str) -> bool:
+    """Say whether a stretch of a mixed text is the one that is written in a dialect."""
+    from oomdoctor.configs import parts
+
+    lines = Lines.of_text("", target.text)
+    return parts.read(segments.Segment(target.kind, lines), loose=False).dialect == home
+
+
+def _checked(after: str, wanted: Mapping[str, object], kind: str) -> str | None:
+    """Read an edit back; one that did not arrive as meant is not offered."""
+    from oomdoctor.configs.difference import same
+
+    held = yaml_edit.held if kind == "yaml" else json_edit.held
+    for key, value in wanted.items():
+        there, found = held(after, key)
+        if not there or not same(found, value):
+            return None
+    return after

@@ -1,0 +1,165 @@
+"""Sets keyword arguments of a known constructor in a Python script, by the positions in its tree.
+
+args = SFTConfig(output_dir="out", bf16=True)  ->  SFTConfig(output_dir="out", bf16=True, ...)
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from oomdoctor.configs import python_text
+from oomdoctor.configs.difference import nested, same
+from oomdoctor.configs.setting import Lines
+
+if TYPE_CHECKING:
+    from oomdoctor.configs.difference import Wanted
+
+TARGETS = {  # dialect: the calls that take its settings, the first that occurs is edited
+    "trl": ("SFTConfig", "DPOConfig", "GRPOConfig", "KTOConfig", "RewardConfig", "ORPOConfig"),
+    "hf_trainer": (
+        "TrainingArguments",
+        "Seq2SeqTrainingArguments",
+        "SFTConfig",
+        "DPOConfig",
+        "GRPOConfig",
+        "KTOConfig",
+        "RewardConfig",
+    ),
+    "unsloth": ("SFTConfig", "TrainingArguments", "get_peft_model", "from_pretrained"),
+    "lightning": ("Trainer",),
+    "vllm": ("LLM", "AsyncEngineArgs", "EngineArgs"),
+    "sglang": ("Engine", "ServerArgs"),
+    "accelerate": ("Accelerator",),
+}
+
+
+class Span(NamedTuple):
+    """A stretch of the text as offsets in characters."""
+
+    start: int
+    end: int
+
+
+def edit(text: str, wanted: Wanted, dialect: str) -> str | None:
+    """Return the script with all wanted arguments set; None where no call takes them."""
+    for key, value in wanted.items():
+        changed = _set(text, key, value, dialect)
+        if changed is None:
+            return None
+        text = changed
+    return text
+
+
+def held(text: str, key: str, dialect: str) -> tuple[bool, object]:
+    """Return whether an argument is given in the call that takes it, and its value."""
+    tree = _tree(text)
+    call, name = _target(tree, key, dialect) if tree else (None, key)
+    word = next((w for w in call.keywords if w.arg == name.split(".")[0]), None) if call else None
+    if word is None or tree is None:
+        return False, None
+    inner = _literal(word.value, tree)
+    for part in name.split(".")[1:]:
+        if not isinstance(inner, dict) or part not in inner:
+            return False, None
+        inner = inner[part]
+    return True, inner
+
+
+def _literal(node: ast.expr, tree: ast.Module) -> object:
+    try:
+        value: object = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return python_text.value_of(node, python_text.Names(tree))
+    return value
+
+
+def _tree(text: str) -> ast.Module | None:
+    blocks = python_text.blocks(Lines.of_text("", text))
+    return blocks[0].tree if len(blocks) == 1 and blocks[0].lines.shift == 0 else None
+
+
+def _target(tree: ast.Module, key: str, dialect: str) -> tuple[ast.Call | None, str]:
+    """Find the call to edit: the one that `Name.argument` says, or the dialect's own."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    names = TARGETS.get(dialect, ())
+    if dialect == "python":
+        head, _, key = key.partition(".")
+        names = (head,)
+    found = [c for n in names for c in calls if python_text.called(c).rpartition(".")[2] == n]
+    first = key.split(".")[0]
+    holder = next((c for c in found if any(w.arg == first for w in c.keywords)), None)
+    return holder or (found[0] if found else None), key
+
+
+def _set(text: str, key: str, value: object, dialect: str) -> str | None:
+    tree = _tree(text)
+    call, name = _target(tree, key, dialect) if tree else (None, key)
+    if call is None or tree is None or any(word.arg is None for word in call.keywords):
+        return None
+    there, old = held(text, key, dialect)
+    if there and same(old, value):
+        return text
+    first, *inner = name.split(".")
+    word = next((w for w in call.keywords if w.arg == first), None)
+    if word is None:
+        return _add(text, call, f"{first}={nested(inner, value)!r}")
+    if not inner:
+        return _put(text, _span(text, word.value), repr(value))
+    if not isinstance(word.value, ast.Dict):
+        return _put(text, _span(text, word.value), repr(nested(inner, value)))
+    return _into_dict(text, word.value, inner, value)
+
+
+def _into_dict(text: str, node: ast.Dict, names: list[str], value: object) -> str | None:
+    for key, inner in zip(node.keys, node.values, strict=True):
+        if isinstance(key, ast.Constant) and key.value == names[0]:
+            if len(names) > 1 and isinstance(inner, ast.Dict):
+                return _into_dict(text, inner, names[1:], value)
+            return _put(text, _span(text, inner), repr(nested(names[1:], value)))
+    written = f"{names[0]!r}: {nested(names[1:], value)!r}"
+    if not node.values:
+        return _put(text, _span(text, node), "{" + written + "}")
+    end = _span(text, node.values[-1]).end
+    return f"{text[:end]}, {written}{text[end:]}"
+
+
+def _add(text: str, call: ast.Call, written: str) -> str | None:
+    """Add an argument behind the last one, on a line of its own where the last one has one."""
+    arguments = [*call.args, *(word.value for word in call.keywords)]
+    close = _span(text, call).end - 1
+    if not arguments:
+        return text[:close] + written + text[close:]
+    last = max((_span(text, node) for node in arguments), key=lambda span: span.end)
+    starts = [*(_span(text, node).start for node in call.args)]
+    starts += [_offset(text, word.lineno, word.col_offset) for word in call.keywords]
+    begin = max(start for start in starts if start <= last.start)
+    row = text.rfind("\n", 0, begin) + 1
+    lead = text[row:begin]
+    between = text[last.end : close]
+    if lead.strip() or "\n" not in between:
+        return f"{text[: last.end]}, {written}{text[last.end :]}"
+    line_end = text.find("\n", last.end)
+    rest = text[last.end : line_end]
+    comma = "" if rest.lstrip().startswith(",") else ","
+    new = f"{lead}{written},"
+    return f"{text[: last.end]}{comma}{rest}\n{new}{text[line_end:]}"
+
+
+def _put(text: str, span: Span, written: str) -> str:
+    return text[: span.start] + written + text[span.end :]
+
+
+def _span(text: str, node: ast.AST) -> Span:
+    start = _offset(text, getattr(node, "lineno", 1), getattr(node, "col_offset", 0))
+    end = _offset(text, getattr(node, "end_lineno", 1), getattr(node, "end_col_offset", 0))
+    return Span(start, end)
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    """Turn a line and a column in UTF-8 bytes, as ast counts, into an offset in characters."""
+    at = 0
+    for _ in range(line - 1):
+        at = text.index("\n", at) + 1
+    row = text[at : text.find("\n", at) if "\n" in text[at:] else None]
+    return at + len(row.encode("utf-8")[:column].decode("utf-8", errors="ignore"))
