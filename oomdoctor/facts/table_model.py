@@ -23,6 +23,11 @@ ROWS = (
     count("model.vocab", "Vocabulary (rows of the head).", obtain=CONFIG),
     boolean("model.tied", "Embedding and head share weights."),
     count("model.max_positions", "Longest context of the model."),
+    enum(
+        "model.positions",
+        "How tokens get their position; absolute ones that ignore the mask shift under padding.",
+        ("absolute", "rope", "alibi", "relative"),
+    ),
     count("model.experts", "Experts per mixture-of-experts layer."),
     count("model.moe_intermediate", "Feed-forward width of one expert."),
     enum("model.dtype", "Dtype of the checkpoint.", ("fp32", "fp16", "bf16", "fp8", "int8")),
