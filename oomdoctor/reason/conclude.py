@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from oomdoctor.memory.fingerprint import fingerprint
 from oomdoctor.model.plan import Diagnosis
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from oomdoctor.configs.dialect import ConfigReading
     from oomdoctor.facts.book import FactBook
-    from oomdoctor.model.core import Artifact, Failure, Finding
+    from oomdoctor.model.core import Artifact, Failure, Finding, Quote
     from oomdoctor.model.plan import Fingerprint
     from oomdoctor.rules.shape import Rule, RuleSet
 
@@ -40,30 +40,19 @@ def conclude(
     derived from.
     """
     event = timeline.first_failure(failures)
-    certain = resource.certain_resource(book, event)
-    ranking = rank(ruleset, book, certain=certain)
-    signs = resource.signs_of(book, ranking)
-    recognised = event is not None or signs is not None
-    what = resource.combined_resource(certain, ranking)
-    unrelated = event is not None and event.kind == "other" and not _speaks(ranking, what)
-    if unrelated:
-        what = "not_memory"
-    if unrelated or not recognised:
-        ranking = _silenced(ranking)
-    answer = resource.answer_of(what, conclusive=ranking.conclusive, recognised=recognised)
+    judged = _judge(book, ruleset, event)
+    ranking, answer = judged.ranking, judged.answer
     rules = {rule.code: rule for rule in ruleset.rules}
     causes = _worded(ranking.findings, rules, book, event)
     plan = prescribe.prescribe(ranking, ruleset, book, readings)
+    sentence = (causes[0].says or "") if causes else ""
+    asked = answer in ("need_evidence", "nothing_found")
     return Diagnosis(
         answer=answer,
-        resource=what if recognised else "unknown",
+        resource=judged.resource,
         conclusive=ranking.conclusive,
         headline=narrate.headline(
-            answer,
-            what,
-            ranking=ranking,
-            sentence=(causes[0].says or "") if causes else "",
-            event=event,
+            answer, judged.resource, ranking=ranking, sentence=sentence, event=event
         ),
         event=event,
         facts=dict(sorted(book.facts.items())),
@@ -74,17 +63,40 @@ def conclude(
         side_findings=_worded(ranking.side_findings, rules, book, None),
         prescriptions=plan.prescriptions,
         suppressed=plan.suppressed,
-        next_measurements=measurements(
-            ranking, book, sources=sources, needed=answer in ("need_evidence", "nothing_found")
-        ),
+        next_measurements=measurements(ranking, book, sources=sources, needed=asked),
         not_evaluated=ranking.not_evaluated,
         conflicts=book.conflicts,
         faults=ranking.faults,
         ranks=timeline.fold_ranks(failures),
         artifacts=tuple(artifacts),
         notes=tuple(dict.fromkeys(notes)),
-        signs=signs or (),
+        signs=judged.signs,
     )
+
+
+class _Judged(NamedTuple):
+    """What the rules and the certain facts come to."""
+
+    ranking: Ranking
+    resource: str
+    answer: str
+    signs: tuple[Quote, ...]
+
+
+def _judge(book: FactBook, ruleset: RuleSet, event: Failure | None) -> _Judged:
+    """Rank the causes, and say what ran out and which answer follows."""
+    certain = resource.certain_resource(book, event)
+    ranking = rank(ruleset, book, certain=certain)
+    signs = resource.signs_of(book, ranking)
+    recognised = event is not None or signs is not None
+    what = resource.combined_resource(certain, ranking) if recognised else "unknown"
+    unrelated = event is not None and event.kind == "other" and not _speaks(ranking, what)
+    if unrelated:
+        what = "not_memory"
+    if unrelated or not recognised:
+        ranking = _silenced(ranking)
+    answer = resource.answer_of(what, conclusive=ranking.conclusive, recognised=recognised)
+    return _Judged(ranking=ranking, resource=what, answer=answer, signs=signs or ())
 
 
 def _speaks(ranking: Ranking, what: str) -> bool:
