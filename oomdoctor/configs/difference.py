@@ -39,6 +39,18 @@ def same(held: object, wanted: object) -> bool:
     return held == wanted
 
 
+def flattened(wanted: Wanted, *, prefix: str = "") -> dict[str, object]:
+    """Return nested settings as dotted keys."""
+    flat: dict[str, object] = {}
+    for key, value in wanted.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict) and value:
+            flat.update(flattened(value, prefix=f"{name}."))
+        else:
+            flat[name] = value
+    return flat
+
+
 def nested(path: list[str], value: object) -> object:
     """Wrap a value into mappings, one for each name of `path`."""
     for name in reversed(path):

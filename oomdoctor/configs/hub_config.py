@@ -46,6 +46,13 @@ SHAPE = {
     ),
 }
 INSIDE = ("text_config", "llm_config", "language_config", "thinker_config.text_config", "decoder")
+POSITIONS = (
+    ("rope_", "rope"),
+    ("rotary_", "rope"),
+    ("alibi", "alibi"),
+    ("relative_attention_num_buckets", "relative"),
+)
+ABSOLUTE = ("gpt2", "opt", "bert", "roberta", "gpt_neo", "xlm-roberta", "electra", "distilbert")
 KINDS = (
     ("forconditionalgeneration", "seq2seq"),
     ("forcausallm", "causal-lm"),
@@ -87,6 +94,7 @@ def derived(settings: Settings) -> Iterator[tuple[Claim, Setting]]:
     if said is not None and name:
         yield Claim("model.dtype", name), said
     yield from _kind(settings)
+    yield from _positions(settings, prefixes)
     yield from _quantised(settings)
 
 
@@ -116,6 +124,24 @@ def _kind(settings: Settings) -> Iterator[tuple[Claim, Setting]]:
     path = settings.get("_name_or_path")
     if path is not None:
         yield from ((claim, path) for claim in meanings.model_name(path.value))
+
+
+def _positions(settings: Settings, prefixes: list[str]) -> Iterator[tuple[Claim, Setting]]:
+    """Read how tokens get their position, from the keys that only one way has."""
+    for row in settings:
+        key = row.key
+        for prefix in prefixes:
+            key = key.removeprefix(prefix)
+        way = next((way for mark, way in POSITIONS if key.startswith(mark)), None)
+        if key == "alibi" and row.value is False:
+            way = None
+        if key == "position_embedding_type":
+            way = {"absolute": "absolute", "rope": "rope", "alibi": "alibi"}.get(str(row.value))
+        if key == "model_type" and row.value in ABSOLUTE:
+            way = "absolute"
+        if way is not None and row.value is not None:
+            yield Claim("model.positions", way), row
+            return
 
 
 def _quantised(settings: Settings) -> Iterator[tuple[Claim, Setting]]:

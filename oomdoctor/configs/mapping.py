@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from oomdoctor.configs.setting import Setting, Settings
     from oomdoctor.model.core import Quote
 
+NO_REFERENCE = ("orpo", "simpo", "cpo")
 # below these keys a name such as `type`, `model` or `batch_size` is about something else
 OPAQUE = frozenset(
     (
@@ -93,6 +94,11 @@ def facts_of(settings: Settings, dialect: Dialect) -> tuple[Fact, ...]:
     pairs = list(dialect.derived(settings)) if dialect.derived is not None else []
     pairs += ((claim, row) for row in settings for claim in claims_of(row, dialect))
     pairs = [*ranks(settings), *pairs, *common_derived(settings)]
+    task = next((pair for pair in pairs if pair[0].key == "job.task"), None)
+    if task is not None and task[0].value in ("dpo", "kto") and task[1].value not in NO_REFERENCE:
+        source = "the method compares with a reference model"
+        needs = Claim("ref.needed", value=True, source=source, origin=Origin.DERIVED)
+        pairs.append((needs, task[1]))
     return unique(fact_of(claim, row.quote) for claim, row in pairs)
 
 

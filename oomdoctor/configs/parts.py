@@ -163,7 +163,11 @@ def _command(lines: Lines) -> Part:
     made += _visible_conflict(found.settings)
     made += comments(lines, dialect)
     name = "shell" if dialect is dialects.NOTES else dialect.name
-    return Part("command", name, mapping.unique(made), dialect.closes(settings))
+    facts = mapping.unique(made)
+    closes = dialect.closes(settings)
+    if name in ("vllm", "sglang") and any(fact.key == "model.name" for fact in facts):
+        closes = ("serve-config",)
+    return Part("command", name, facts, closes)
 
 
 def _visible_conflict(rows: Iterable[Setting]) -> list[Fact]:

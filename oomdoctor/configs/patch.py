@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from oomdoctor.configs import cli_edit, json_edit, python_edit, segments, yaml_edit
-from oomdoctor.configs.difference import unified
+from oomdoctor.configs.difference import flattened, same, unified
 from oomdoctor.configs.reader import SUFFIXES, suffix_of
 from oomdoctor.configs.setting import Lines, SyntaxFault
 from oomdoctor.model.plan import Patch
@@ -27,12 +27,16 @@ ALWAYS = ("env", "cli")
 
 
 class Target(NamedTuple):
-    """A stretch of a file that can be edited: its syntax, its rows, and whose dialect it is."""
+    """A stretch of a file that can be edited: its syntax, its rows, its text.
+
+    `whole` says that it is the whole file, so that the dialect of the reading is its dialect.
+    """
 
     kind: str
     first: int
     last: int
     text: str
+    whole: bool = True
 
 
 def patch(
@@ -47,7 +51,7 @@ def patch(
     satisfied: set[str] = set()
     for dialect, wanted in settings_by_dialect.items():
         for reading, written_for in _homes(readings, dialect, settings_by_dialect):
-            outcome = _edited(reading, written_for, dialect, wanted)
+            outcome = _edited(reading, written_for, dialect, flattened(wanted))
             if outcome is None:
                 continue
             satisfied.add(dialect)
@@ -130,7 +134,7 @@ def _targets(reading: ConfigReading) -> Iterator[Target]:
         last = piece.lines.rows[-1][0]
         while last > first + 1 and not rows[last - 1].strip():
             last -= 1
-        yield Target(piece.kind, first, last, "\n".join(rows[first:last]))
+        yield Target(piece.kind, first, last, "\n".join(rows[first:last]), whole=False)
 
 
 def _edit(target: Target, home: str, dialect: str, wanted: Mapping[str, object]) -> str | None:
@@ -145,8 +149,10 @@ def _edit(target: Target, home: str, dialect: str, wanted: Mapping[str, object])
         return None
     if kind == "python":
         return python_edit.edit(target.text, wanted, dialect)
-    if kind not in ("yaml", "json") or not _is_of(target, home):
+    if kind not in ("yaml", "json") or not (target.whole or _is_of(target, home)):
         return None
+    if kind == "yaml" and target.text.lstrip()[:1] == "{":
+        kind = "json"
     editor = yaml_edit.edit if kind == "yaml" else json_edit.edit
     return _checked(editor(target.text, wanted), wanted, kind)
 
@@ -161,8 +167,6 @@ def _is_of(target: Target, home: str) -> bool:
 
 def _checked(after: str, wanted: Mapping[str, object], kind: str) -> str | None:
     """Read an edit back; one that did not arrive as meant is not offered."""
-    from oomdoctor.configs.difference import same
-
     held = yaml_edit.held if kind == "yaml" else json_edit.held
     for key, value in wanted.items():
         there, found = held(after, key)

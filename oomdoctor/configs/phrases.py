@@ -15,12 +15,20 @@ if TYPE_CHECKING:
 
 
 class Phrase(NamedTuple):
-    """A wording (a regular expression without case) and the claims it makes."""
+    """A wording (a regular expression without case), words of which it needs one, its claims."""
 
+    hints: str
     pattern: str
     claims: tuple[Claim, ...]
 
 
+def _kind(name: str) -> Claim:
+    return Claim("dist.kind", name)
+
+
+LORA = Claim("lora.on", value=True)
+UNCHECKED = Claim("train.grad_checkpointing", value=False)
+_GC = r"(?:gradient|grad|activation)\s+checkpointing"
 NUMBERS = (  # a number behind these words; the longer wording stands first
     (r"(?:global|total|effective)\s+batch(?:\s*size)?", "train.global_batch"),
     (r"eval(?:uation)?\s+batch(?:\s*size)?", "eval.batch"),
@@ -36,57 +44,53 @@ NUMBERS = (  # a number behind these words; the longer wording stands first
     (r"(?:tensor\s+parallel(?:\s+size)?|tp)", "serve.tensor_parallel"),
 )
 PHRASES = (
-    Phrase(r"zero[- ]?(?:stage[- ]?)?3|\bz3\b|stage[- ]?3", (Claim("dist.kind", "zero3"),)),
-    Phrase(r"zero[- ]?(?:stage[- ]?)?2|\bz2\b|stage[- ]?2", (Claim("dist.kind", "zero2"),)),
-    Phrase(r"zero[- ]?(?:stage[- ]?)?1|stage[- ]?1", (Claim("dist.kind", "zero1"),)),
-    Phrase(r"fsdp[ -]?v?2", (Claim("dist.kind", "fsdp2"),)),
-    Phrase(r"fsdp1?", (Claim("dist.kind", "fsdp1"),)),
-    Phrase(r"ddp|distributed\s?data\s?parallel", (Claim("dist.kind", "ddp"),)),
-    Phrase(r"nn\.dataparallel|\bdataparallel", (Claim("dist.kind", "dp"),)),
-    Phrase(r"qlora", (Claim("lora.on", value=True), Claim("quant.kind", "bnb4"))),
-    Phrase(r"lora|dora|peft", (Claim("lora.on", value=True),)),
+    Phrase("zero z3 stage", r"zero[- ]?(?:stage[- ]?)?3|z3|stage[- ]?3", (_kind("zero3"),)),
+    Phrase("zero z2 stage", r"zero[- ]?(?:stage[- ]?)?2|z2|stage[- ]?2", (_kind("zero2"),)),
+    Phrase("zero stage", r"zero[- ]?(?:stage[- ]?)?1|stage[- ]?1", (_kind("zero1"),)),
+    Phrase("fsdp", r"fsdp[ -]?v?2", (_kind("fsdp2"),)),
+    Phrase("fsdp", r"fsdp1?", (_kind("fsdp1"),)),
+    Phrase("ddp parallel", r"ddp|distributed\s?data\s?parallel", (_kind("ddp"),)),
+    Phrase("dataparallel", r"nn\.dataparallel|dataparallel", (_kind("dp"),)),
+    Phrase("qlora", r"qlora", (LORA, Claim("quant.kind", "bnb4"))),
+    Phrase("lora dora peft", r"lora|dora|peft", (LORA,)),
     Phrase(
+        "full",
         r"full[- ](?:parameter |param )?(?:fine[- ]?tun(?:e|ing)|ft|sft)",
         (Claim("train.full_finetune", value=True), Claim("lora.on", value=False)),
     ),
-    Phrase(r"(?:4[- ]?bit|nf4)(?!\s*adam)", (Claim("quant.kind", "bnb4"),)),
+    Phrase("bit nf4", r"(?:4[- ]?bit|nf4)(?!\s*adam)", (Claim("quant.kind", "bnb4"),)),
+    Phrase("checkpointing", rf"(?:no|without)\s+{_GC}", (UNCHECKED,)),
+    Phrase("checkpointing", rf"{_GC}\s*(?::|=|is)?\s*(?:off|disabled|false|no)\b", (UNCHECKED,)),
+    Phrase("checkpointing", _GC, (Claim("train.grad_checkpointing", value=True),)),
+    Phrase("bf16 bfloat16", r"(?:bf16|bfloat16)(?!-)", (Claim("train.amp", "bf16"),)),
+    Phrase("fp16 float16", r"(?:fp16|float16)(?!-)", (Claim("train.amp", "fp16"),)),
+    Phrase("flash", r"flash[- ]?att(?:ention|n)[- ]?3", (Claim("attention.impl", "flash3"),)),
+    Phrase("flash", r"flash[- ]?att(?:ention|n)(?:[- ]?2)?", (Claim("attention.impl", "flash2"),)),
+    Phrase("eager", r"eager attention", (Claim("attention.impl", "eager"),)),
+    Phrase("locat", r"co-?locat(?:ed|e|ion)", (Claim("gen.colocated_engine", value=True),)),
+    Phrase("sleep", r"sleep[- ]mode", (Claim("gen.engine_sleep", value=True),)),
+    Phrase("wsl", r"wsl ?2?", (Claim("env.platform", "wsl"),)),
+    Phrase("windows", r"windows(?: ?1[01])?", (Claim("env.platform", "windows"),)),
+    Phrase("mac", r"mac ?os", (Claim("env.platform", "macos"),)),
     Phrase(
-        r"(?:no|without)\s+(?:gradient|grad|activation)\s+checkpointing",
-        (Claim("train.grad_checkpointing", value=False),),
+        "docker kube k8s contain",
+        r"docker|kubernetes|k8s|container",
+        (Claim("env.container", value=True),),
     ),
     Phrase(
-        r"(?:gradient|grad|activation)\s+checkpointing\s*(?::|=|is)?\s*(?:off|disabled|false|no)\b",
-        (Claim("train.grad_checkpointing", value=False),),
+        "jupyter colab notebook kaggle",
+        r"jupyter|colab|notebook|kaggle",
+        (Claim("env.notebook", value=True),),
     ),
+    Phrase("sft instruction", r"sft|instruction tuning", (Claim("job.task", "sft"),)),
+    Phrase("grpo", r"grpo(?:trainer)?", (Claim("job.task", "grpo"),)),
+    Phrase("dpo", r"dpo(?:trainer)?", (Claim("job.task", "dpo"),)),
     Phrase(
-        r"(?:gradient|grad|activation)\s+checkpointing",
-        (Claim("train.grad_checkpointing", value=True),),
+        "expandable",
+        r"expandable_segments\s*[:=]\s*true",
+        (Claim("alloc.expandable_segments", value=True),),
     ),
-    Phrase(r"(?:bf16|bfloat16)(?:\s+(?:mixed|amp|autocast))", (Claim("train.amp", "bf16"),)),
-    Phrase(r"(?:fp16|float16)(?:\s+(?:mixed|amp|autocast))", (Claim("train.amp", "fp16"),)),
-    Phrase(r"(?:bf16|bfloat16)(?!-)", (Claim("train.amp", "bf16"),)),
-    Phrase(r"(?:fp16|float16)(?!-)", (Claim("train.amp", "fp16"),)),
-    Phrase(r"flash[- ]?att(?:ention|n)[- ]?3", (Claim("attention.impl", "flash3"),)),
-    Phrase(r"flash[- ]?att(?:ention|n)(?:[- ]?2)?", (Claim("attention.impl", "flash2"),)),
-    Phrase(r"eager attention", (Claim("attention.impl", "eager"),)),
-    Phrase(r"co-?locat(?:ed|e|ion)", (Claim("gen.colocated_engine", value=True),)),
-    Phrase(r"sleep[- ]mode", (Claim("gen.engine_sleep", value=True),)),
-    Phrase(r"wsl ?2?", (Claim("env.platform", "wsl"),)),
-    Phrase(r"windows(?: ?1[01])?", (Claim("env.platform", "windows"),)),
-    Phrase(r"mac ?os", (Claim("env.platform", "macos"),)),
-    Phrase(r"docker|kubernetes|k8s|container", (Claim("env.container", value=True),)),
-    Phrase(r"jupyter|colab|notebook|kaggle", (Claim("env.notebook", value=True),)),
-    Phrase(r"sft|instruction tuning", (Claim("job.task", "sft"),)),
-    Phrase(r"grpo", (Claim("job.task", "grpo"),)),
-    Phrase(r"dpo(?:trainer)?", (Claim("job.task", "dpo"),)),
-    Phrase(r"expandable_segments\s*[:=]\s*true", (Claim("alloc.expandable_segments", value=True),)),
 )
-_WORDS = """
-zero z3 z2 stage fsdp parallel ddp lora dora peft full bit nf4 checkpoint bf16 bfloat16 fp16 float16
-att locat sleep wsl windows mac docker kube k8s contain jupyter colab notebook kaggle sft
-instruction grpo dpo expandable
-"""
-HINTS = frozenset(_WORDS.split())
 
 
 @cache
@@ -99,10 +103,8 @@ def _numbers() -> re.Pattern[str]:
 
 
 @cache
-def _phrases() -> tuple[re.Pattern[str], ...]:
-    return tuple(
-        re.compile(rf"(?<![\w./-])(?:{p.pattern})(?![\w/])", re.IGNORECASE) for p in PHRASES
-    )
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w./-])(?:{pattern})(?![\w/])", re.IGNORECASE)
 
 
 def find(text: str) -> Iterator[Found]:
@@ -116,13 +118,13 @@ def find(text: str) -> Iterator[Found]:
                 yield Found(Claim(key, number), *hit.span("n"))
                 if key == "lora.rank":
                     yield Found(Claim("lora.on", value=True), *hit.span())
-    if not any(hint in low for hint in HINTS):
-        return
-    for phrase, pattern in zip(PHRASES, _phrases(), strict=True):
-        hit_or_none = pattern.search(text)
-        if hit_or_none is not None and not _denied(low, hit_or_none.start()):
+    for phrase in PHRASES:
+        if not any(hint in low for hint in phrase.hints.split()):
+            continue
+        said = _compiled(phrase.pattern).search(text)
+        if said is not None and not _denied(low, said.start()):
             for claim in phrase.claims:
-                yield Found(claim, *hit_or_none.span())
+                yield Found(claim, *said.span())
 
 
 def _denied(low: str, at: int) -> bool:

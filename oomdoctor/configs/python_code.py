@@ -81,6 +81,9 @@ def _all(tree: ast.Module) -> Iterator[tuple[Claim, ast.AST]]:
                 yield Claim("code.appends_outputs", value=True), node
             if _loads_on_device(node):
                 yield Claim("code.load_on_device", value=True), node
+                source = (python_text.source(node) or "").lower()
+                if any(mark in source for mark in ("checkpoint", "ckpt", "resume", "last")):
+                    yield Claim("resume.map_to_device", value=True), node
         if isinstance(node, LOOPS):
             inner = next((c for c in ast.walk(node) if _calls(c, ("empty_cache",))), None)
             if inner is not None:

@@ -34,6 +34,21 @@ TARGETS = {  # dialect: the calls that take its settings, the first that occurs 
 }
 
 
+LOADING = frozenset(  # settings that a config file holds, and code gives when it loads the model
+    ("attn_implementation", "dtype", "torch_dtype", "device_map", "low_cpu_mem_usage")
+)
+QUANTISING = frozenset(("load_in_4bit", "load_in_8bit", "bnb_4bit_use_double_quant"))
+ADAPTER = {  # the name of a config file's setting in LoraConfig
+    "lora_r": "r",
+    "lora_alpha": "lora_alpha",
+    "lora_target_modules": "target_modules",
+    "lora_modules_to_save": "modules_to_save",
+    "lora_dropout": "lora_dropout",
+    "use_dora": "use_dora",
+}
+NOWHERE = frozenset(("use_peft", "fsdp_config"))  # no argument of a call: code is needed
+
+
 class Span(NamedTuple):
     """A stretch of the text as offsets in characters."""
 
@@ -82,33 +97,63 @@ def _tree(text: str) -> ast.Module | None:
 def _target(tree: ast.Module, key: str, dialect: str) -> tuple[ast.Call | None, str]:
     """Find the call to edit: the one that `Name.argument` says, or the dialect's own."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    names = TARGETS.get(dialect, ())
-    if dialect == "python":
-        head, _, key = key.partition(".")
-        names = (head,)
+    names, key = _takers(key, dialect)
     found = [c for n in names for c in calls if python_text.called(c).rpartition(".")[2] == n]
     first = key.split(".")[0]
     holder = next((c for c in found if any(w.arg == first for w in c.keywords)), None)
     return holder or (found[0] if found else None), key
 
 
+def _takers(key: str, dialect: str) -> tuple[tuple[str, ...], str]:
+    """Name the calls that take a setting, and the argument's name there."""
+    names = TARGETS.get(dialect, ())
+    if dialect == "python":
+        head, _, key = key.rpartition(".")
+        names = (head.rpartition(".")[2],)
+    elif dialect in ("trl", "hf_trainer", "unsloth"):
+        if key in NOWHERE:
+            names = ()
+        elif key in LOADING or (key in QUANTISING and dialect == "unsloth"):
+            names = ("from_pretrained",)
+        elif key in QUANTISING:
+            names = ("BitsAndBytesConfig",)
+        elif key in ADAPTER:
+            names, key = ("LoraConfig", "get_peft_model"), ADAPTER[key]
+    return names, key
+
+
+def _assigned(tree: ast.Module, key: str) -> ast.expr | None:
+    """Return what is assigned to a dotted name: `torch.backends.cudnn.benchmark = True`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and python_text.dotted(node.targets[0]) == key:
+            return node.value
+    return None
+
+
 def _set(text: str, key: str, value: object, dialect: str) -> str | None:
     tree = _tree(text)
     call, name = _target(tree, key, dialect) if tree else (None, key)
+    value_node = _assigned(tree, key) if tree and dialect == "python" else None
+    if tree is not None and value_node is not None:
+        held_value = _literal(value_node, tree)
+        return text if same(held_value, value) else _put(text, _span(text, value_node), repr(value))
     if call is None or tree is None or any(word.arg is None for word in call.keywords):
         return None
     there, old = held(text, key, dialect)
     if there and same(old, value):
         return text
-    first, *inner = name.split(".")
+    return _argument(text, call, name.split("."), value)
+
+
+def _argument(text: str, call: ast.Call, path: list[str], value: object) -> str | None:
+    """Put an argument into a call, into the mapping that it is given where the path goes on."""
+    first, *inner = path
     word = next((w for w in call.keywords if w.arg == first), None)
     if word is None:
         return _add(text, call, f"{first}={nested(inner, value)!r}")
-    if not inner:
-        return _put(text, _span(text, word.value), repr(value))
-    if not isinstance(word.value, ast.Dict):
-        return _put(text, _span(text, word.value), repr(nested(inner, value)))
-    return _into_dict(text, word.value, inner, value)
+    if inner and isinstance(word.value, ast.Dict):
+        return _into_dict(text, word.value, inner, value)
+    return _put(text, _span(text, word.value), repr(nested(inner, value)))
 
 
 def _into_dict(text: str, node: ast.Dict, names: list[str], value: object) -> str | None:

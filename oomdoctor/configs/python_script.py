@@ -109,6 +109,9 @@ KEYS: Table = {
     "tokenizer.padding_side": lambda value: iter(
         (Claim("train.padding_side", str(value)),) if value in ("left", "right") else ()
     ),
+    "tokenizer.pad_token": lambda value: iter(
+        (Claim("train.pad_is_eos", value=True),) if "eos_token" in str(value) else ()
+    ),
     "device": nothing,
     "n_layer": count("model.layers"),
     "n_head": count("model.heads"),
@@ -273,6 +276,8 @@ def closes(settings: Settings, found: Scripts) -> tuple[str, ...]:
     loads = any(
         row.key in ("from_pretrained.model", "from_pretrained.model_name") for row in settings
     )
+    if any(row.key in ("llm.model", "engine.model_path") for row in settings):
+        return ("serve-config",)
     imports = any(claim.key == "job.framework" for claim, _ in found.claims)
     return ("train-config",) if len(arguments) >= 4 and loads and imports else ()
 

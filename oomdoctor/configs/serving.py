@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.configs import meanings, scalars
 from oomdoctor.configs.claims import Claim, Table, both, count, dtype, given, nothing, text
-from oomdoctor.configs.mapping import Dialect, open_end
+from oomdoctor.configs.mapping import Dialect
 from oomdoctor.model.enums import Origin
 
 if TYPE_CHECKING:
@@ -98,6 +98,12 @@ def is_sglang(settings: Settings) -> bool:
     return settings.names(*SGLANG_MARKS) >= 1
 
 
+def closes(settings: Settings) -> tuple[str, ...]:
+    """Close the server's config where the model is named beside the engine's options."""
+    named = settings.names("model", "model_path", "model_tag", "llm") >= 1
+    return ("serve-config",) if named else ()
+
+
 def derived(settings: Settings) -> Iterator[tuple[Claim, Setting]]:
     """Name the task."""
     if settings.rows:
@@ -105,5 +111,5 @@ def derived(settings: Settings) -> Iterator[tuple[Claim, Setting]]:
         yield Claim("job.task", "serve", 0, source, Origin.DERIVED), settings.rows[0]
 
 
-DIALECT = Dialect("vllm", "vllm", VLLM, is_vllm, open_end, derived)
-SGLANG_DIALECT = Dialect("sglang", "sglang", SGLANG, is_sglang, open_end, derived)
+DIALECT = Dialect("vllm", "vllm", VLLM, is_vllm, closes, derived)
+SGLANG_DIALECT = Dialect("sglang", "sglang", SGLANG, is_sglang, closes, derived)

@@ -52,8 +52,9 @@ def _root(text: str) -> Node | None:
 
 def _walk(root: Node, key: str) -> tuple[list[str], Node | None]:
     """Follow a dotted key as far as it goes: the names that are left, and the last node."""
-    if _pair(root, key) is not None:
-        return [], _pair(root, key)[1]  # type: ignore[index]  # just looked up
+    whole = _pair(root, key)
+    if whole is not None:
+        return [], whole[1]
     names, node = key.split("."), root
     while names:
         pair = _pair(node, names[0])

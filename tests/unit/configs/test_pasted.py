@@ -163,6 +163,15 @@ def test_a_server_command_names_engine_model_and_limits() -> None:
     ]
 
 
+def test_a_server_with_its_model_is_a_whole_serving_config() -> None:
+    command = (FIXTURES / "vllm/serve.sh").read_text()
+    script = 'from vllm import LLM\nllm = LLM("gpt2", max_model_len=64)\n'
+
+    assert ("serve-config",) in [r.closes for r in read_config(command, name="s.sh")]
+    assert [r.closes for r in read_config(script, name="s.py")] == [("serve-config",)]
+    assert [r.closes for r in read_config("--max-model-len 64\n", name="s")] == [()]
+
+
 def test_flags_alone_are_read() -> None:
     facts = said("--mem-fraction-static 0.8\n--tp 2\n")
 

@@ -79,46 +79,6 @@ def test_a_file_with_capital_switches_gets_capital_switches() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("a: 1\nb: {c: 1, d: 2}\n", "a: 1\nb: {c: 1, d: 2, e: 5}\n"),
-        ("b: {}\n", "b: {e: 5}\n"),
-        ("b:\n  c: 1  # one\n\n# last\n", "b:\n  c: 1  # one\n  e: 5\n\n# last\n"),
-        ("b:\n    c: 1\nz: 0", "b:\n    c: 1\n    e: 5\nz: 0"),
-        ("z: 0", "z: 0\nb:\n  e: 5\n"),
-        ("{b: 1, z: 0}\n", "{b: {e: 5}, z: 0}\n"),
-        ("b: 1  # why\nz: 0\n", "b: # why\n  e: 5\nz: 0\n"),
-        ("b: null\r\nz: 0\r\n", "b:\r\n  e: 5\r\nz: 0\r\n"),
-    ],
-)
-def test_a_key_is_put_where_its_mapping_ends(before: str, after: str) -> None:
-    from oomdoctor.configs.yaml_edit import edit
-
-    assert edit(before, {"b.e": 5}) == after
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("k:\n", "k: 7\n"),
-        ("k:   # why\n", "k: 7 # why\n"),
-        ("k: &n 1\nl: *n\n", "k: &n 7\nl: *n\n"),
-        ("l: &n 1\nk: *n\n", "l: &n 1\nk: 7\n"),
-        ("k: |\n  text\n  more\nl: 1\n", "k: 7\nl: 1\n"),
-        ("k:\n- a\n- b\n# c\nl: 1\n", "k: 7\n# c\nl: 1\n"),
-        ("k:\n  - a\nl: 1\n", "k: 7\nl: 1\n"),
-        ("k: 1\nk: 2\n", "k: 1\nk: 7\n"),
-        ("base: &b {k: 1}\n<<: *b\nz: 0\n", "base: &b {k: 1}\n<<: *b\nz: 0\nk: 7\n"),
-        ("'k': \"x\"\n", "'k': 7\n"),
-    ],
-)
-def test_every_form_of_a_value_can_be_replaced(before: str, after: str) -> None:
-    from oomdoctor.configs.yaml_edit import edit
-
-    assert edit(before, {"k": 7}) == after
-
-
 def test_a_key_of_an_aliased_mapping_is_left_alone() -> None:
     text = "x: &x {lr: 1, output_dir: o}\ntrain: *x\nper_device_train_batch_size: 1\n"
     (made,) = patch(given(text, "t.yaml"), {"hf_trainer": {"train.lr": 2}})
@@ -176,6 +136,53 @@ def test_a_named_constructor_of_a_script_is_edited() -> None:
         ['model = get_peft_model(model, LoraConfig(r=64, target_modules="all-linear"))'],
         ['model = get_peft_model(model, LoraConfig(r=16, target_modules="all-linear"))'],
     )
+
+
+def test_settings_of_loading_go_to_the_call_that_loads() -> None:
+    (made,) = patch(fixture("python/train.py"), {"trl": {"attn_implementation": "sdpa"}})
+
+    assert changes(made) == ([], ["    attn_implementation='sdpa',"])
+
+
+def test_what_no_call_of_a_script_takes_is_a_setting_to_make() -> None:
+    made = patch(fixture("python/train.py"), {"trl": {"use_peft": True}})
+
+    assert made == (Patch(dialect="trl", settings={"use_peft": True}),)
+
+
+def test_an_assignment_of_a_script_is_edited() -> None:
+    (made,) = patch(
+        fixture("python/train.py"), {"python": {"torch.backends.cudnn.benchmark": False}}
+    )
+
+    assert changes(made) == (
+        ["torch.backends.cudnn.benchmark = True"],
+        ["torch.backends.cudnn.benchmark = False"],
+    )
+
+
+def test_nested_settings_are_merged_into_what_is_there() -> None:
+    wanted: dict[str, object] = {"zero_optimization": {"stage": 2}}
+    (made,) = patch(fixture("deepspeed/zero3.json"), {"deepspeed": wanted})
+
+    assert (made.settings, changes(made)[1]) == (wanted, ['    "stage": 2,'])
+
+
+@pytest.mark.parametrize("dialect", ["hf_trainer", "trl", "axolotl", "torchtune", "deepspeed"])
+def test_a_file_is_of_the_dialect_that_its_reading_names(dialect: str) -> None:
+    from oomdoctor.configs.dialect import ConfigReading as Reading
+
+    reading = Reading(source_id="s", dialect=dialect, facts=(), text="seed: 1\n", path="s.yaml")
+    (made,) = patch((reading,), {dialect: {"a": {"b": 2}}})
+
+    assert changes(made) == ([], ["a:", "  b: 2"])
+
+
+def test_json_under_a_yaml_name_stays_json() -> None:
+    text = '{\n  "zero_optimization": {\n    "stage": 2\n  }\n}\n'
+    (made,) = patch(given(text, "ds.yaml"), {"deepspeed": {"bf16.enabled": True}})
+
+    assert changes(made) == ([], ["  },", '  "bf16": {', '    "enabled": true'])
 
 
 def test_flags_are_replaced_or_appended_to_the_training_command() -> None:
