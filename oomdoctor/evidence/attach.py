@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _TAIL_LINES = 8
 _GAP_LINES = 4
 _LEAD_LINES = 8
+_AGAIN_LINES = 60
 _TRACED = frozenset({"gpu-oom", "host-oom", "shm", "assert", "illegal-access", "other"})
 
 
@@ -63,10 +64,22 @@ def locate(
             free.remove(near)
         elif (alone := quoted_code(document, index)) is not None:
             owned[position] = alone
-    return tuple(
+    located = [
         Located(failure, places[position], owned.get(position))
         for position, failure in enumerate(failures)
-    )
+    ]
+    return tuple(_borrowed(one, located) for one in located)
+
+
+def _borrowed(one: Located, located: Sequence[Located]) -> Located:
+    """Give a message that is printed again with its traceback a little later that traceback."""
+    if one.stack is not None:
+        return one
+    for other in located:
+        same = (other.failure.kind, other.failure.rank) == (one.failure.kind, one.failure.rank)
+        if same and other.stack is not None and 0 < other.at - one.at <= _AGAIN_LINES:
+            return one._replace(stack=other.stack)
+    return one
 
 
 def attached(document: Document, located: Located) -> Failure:

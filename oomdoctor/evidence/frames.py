@@ -101,7 +101,12 @@ def is_header(text: str) -> bool:
 
 def is_ornament(text: str) -> bool:
     """Say whether a line within a traceback carries nothing: carets, repeats, frames drawn."""
-    return _ornament().fullmatch(text) is not None
+    stripped = text.strip()
+    if not stripped.strip(_DRAWN):
+        return True
+    if stripped.startswith(("│", "└", "[Previous line repeated")):
+        return True
+    return hides_frames(text)
 
 
 def hides_frames(text: str) -> bool:
@@ -129,6 +134,7 @@ def exception_of(text: str) -> tuple[str | None, str] | None:
     return None
 
 
+_DRAWN = "~^ │└├─╭╮╰╯┃|+-="
 _ENDINGS = ("Error", "Exception", "Interrupt", "Exit", "Failure", "Exhausted", "OutOfResources")
 _ODD_NAMES = frozenset(
     {"StopIteration", "TimeoutExpired", "BrokenProcessPool", "KeyboardInterrupt"}
@@ -194,14 +200,6 @@ def _box() -> re.Pattern[str]:
 @cache
 def _hidden() -> re.Pattern[str]:
     return re.compile(r"\.{3}|\d+ frames(?: hidden)?|\[?\.{3}.{0,40}frames?.{0,20}\]?")
-
-
-@cache
-def _ornament() -> re.Pattern[str]:
-    return re.compile(
-        r"\s*(?:[~^ ]+|\[Previous line repeated \d+ more times?\]|\.{3}|\d+ frames(?: hidden)?"
-        r"|[\s│└├─╭╮╰╯┃|+\-=]+|[│└][^\n]*)\s*"
-    )
 
 
 @cache

@@ -41,6 +41,7 @@ _WRAPPERS = frozenset(
 )
 _HANDLER_FILES = ("torch/utils/data/_utils/signal_handling.py",)
 _CODE_LOOKBACK = 3
+_CODE_CHARS = 400
 _LAYER_DEPTH = 3
 _FRAMEWORKS = (
     ("axolotl", "axolotl"),
@@ -88,7 +89,7 @@ def quoted_code(document: Document, index: int) -> Stack | None:
         other = document.lines[before]
         if (other.stream, other.rank) != (line.stream, line.rank) or not other.text.strip():
             continue
-        if _code_line().match(other.text) is None:
+        if len(other.text) > _CODE_CHARS or _code_line().match(other.text) is None:
             return None
         code = other.text.strip()
         frame = Frame("", None, "", code, before, before)

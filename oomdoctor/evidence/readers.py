@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
 from oomdoctor.evidence.attach import attached, locate
+from oomdoctor.evidence.doors import DOORS
 from oomdoctor.evidence.phase_text import phase_before
 from oomdoctor.evidence.progress import progress_facts
 from oomdoctor.evidence.python_traceback import facts_of, stacks
@@ -47,7 +48,6 @@ READERS: tuple[str, ...] = (
 TEXT_LINES = 2000
 TEXT_CHARS = 256 * 1024
 LINES_AFTER_FAILURE = 200
-_SHARED = ("trace.", "run.", "job.framework", "env.notebook")
 _NO_FAILURES = ("Warning", "KeyboardInterrupt", "SystemExit", "StopIteration")
 
 
@@ -67,6 +67,9 @@ def read_all(document: Document) -> Reading:
 
 
 def _run(name: str, document: Document, lowered: str) -> Reading:
+    door = DOORS.get(name)
+    if door is not None and not any(anchor in lowered for anchor in door):
+        return Reading()
     try:
         reader = cast("Reader", import_module(f"oomdoctor.evidence.{name}"))
         if any(anchor in lowered for anchor in reader.ANCHORS):
@@ -96,11 +99,9 @@ def _with_traces(document: Document, reading: Reading) -> Reading:
     located = locate(document, failures, found)
     complete = tuple(attached(document, one) for one in located)
     first = located[0].at if located else None
-    shared = _shared_facts(document, complete, found)
-    if not complete:
-        shared = (*shared, *_end_facts(document, held={fact.key for fact in shared}))
+    shared = () if complete else tuple(_end_facts(document, found))
     closes = reading.closes
-    if any(fact.key == "trace.complete" and fact.value is True for fact in shared):
+    if any(one.stack is not None and one.stack.complete for one in located):
         closes = (*closes, "traceback")
     return replace(
         reading,
@@ -128,22 +129,12 @@ def _uncaught(document: Document, found: Sequence[Stack]) -> Iterable[Failure]:
         )
 
 
-def _shared_facts(
-    document: Document, failures: Sequence[Failure], found: Sequence[Stack]
-) -> tuple[Fact, ...]:
-    """Return what the first failure with a stack says, for the input as a whole."""
-    for failure in failures:
-        facts = tuple(fact for fact in failure.facts if fact.key.startswith(_SHARED))
-        if any(fact.key == "trace.stack" for fact in facts):
-            return facts
-    if failures:
-        return ()
-    stack = next((stack for stack in found if stack.frames), None)
-    return () if stack is None else facts_of(document, stack)
-
-
-def _end_facts(document: Document, *, held: set[str]) -> Iterable[Fact]:
+def _end_facts(document: Document, found: Sequence[Stack]) -> Iterable[Fact]:
     """Say where a run was whose log just ends: a kill leaves no message in it."""
+    stack = next((stack for stack in found if stack.frames), None)
+    facts = () if stack is None else facts_of(document, stack)
+    yield from facts
+    held = {fact.key for fact in facts}
     end = len(document.lines)
     told = phase_before(document, end)
     if told is not None and "run.phase" not in held:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from oomdoctor.model.core import Document, LogLine
 
 _FOREIGN_LINES = 40
+_LINE_CHARS = 2000
 _CODE_LINES = 12
 _CODE_CHARS = 400
 _BOX = ("│", "┃", "|")
@@ -113,6 +114,7 @@ class _Builder:
 
     def feed(self, index: int, text: str) -> Iterator[Stack]:
         """Take the next line of the writer; yield the stack that it ends, if any."""
+        text = text[:_LINE_CHARS]
         if is_header(text):
             yield from self.close()
             self._start(index, reverse="most recent call first" in text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 import oomdoctor.evidence
 from oomdoctor.evidence import readers
 from oomdoctor.evidence.clean import clean
+from oomdoctor.evidence.doors import DOORS
 from oomdoctor.evidence.source import source_of_text
 from tests.unit.evidence.documents import raw_text
 
@@ -45,6 +48,12 @@ def test_all_reader_modules_on_disk_are_listed() -> None:
     }
 
     assert set(readers.READERS) == on_disk
+
+
+@pytest.mark.parametrize("name", sorted(DOORS))
+def test_the_door_of_a_reader_is_its_anchors(name: str) -> None:
+    assert name in readers.READERS
+    assert DOORS[name] == import_module(f"oomdoctor.evidence.{name}").ANCHORS
 
 
 def test_each_rank_keeps_its_own_stack() -> None:
@@ -153,7 +162,7 @@ def test_a_reader_that_raises_becomes_a_note(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(growth, "read", broken)
 
-    reading = read("memory\nRuntimeError: CUDA out of memory.")
+    reading = read("step 1 max_mem: 3M\nRuntimeError: CUDA out of memory.")
 
     assert [note for note in reading.notes if "reader growth failed: ZeroDivisionError" in note]
     assert reading.failures
@@ -166,13 +175,41 @@ def test_an_empty_input_says_nothing() -> None:
     assert reading.failures == ()
 
 
-def test_shared_facts_agree_with_those_of_the_first_failure() -> None:
+def test_traces_belong_to_failures_and_not_to_the_input_as_a_whole() -> None:
     reading = trace("two_ranks_interleaved")
-    own = {fact.key: fact.value for fact in reading.failures[0].facts}
 
-    shown = {fact.key: fact.value for fact in reading.facts if fact.key.startswith("trace.")}
+    assert [fact.key for fact in reading.facts if fact.key.startswith(("trace.", "run."))] == []
 
-    assert shown == {key: one for key, one in own.items() if key.startswith("trace.")}
+
+def test_a_message_that_is_repeated_with_its_traceback_has_that_traceback() -> None:
+    message = "CUDA out of memory. Tried to allocate 2.00 GiB"
+    text = "\n".join(
+        [
+            f"engine: caught: {message}",
+            *["filler"] * 20,
+            "Traceback (most recent call last):",
+            '  File "a.py", line 1, in work',
+            "    torch.empty(3)",
+            f"torch.OutOfMemoryError: {message}",
+        ]
+    )
+
+    first = read(text).failures[0]
+
+    assert first.order == 1
+    assert value(first, "trace.function") == "work"
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a.", " ", "[rank1]: ", "1%|", "| ", "│ ", "mem_ ", "step 1 ", "x = ", "File ", "10:00:00 "],
+)
+def test_a_line_of_60_kb_is_read_at_once(piece: str) -> None:
+    started = time.process_time()
+
+    read(f'Traceback (most recent call last):\n  File "a", line 1\n{piece * 60_000}'[:60_000])
+
+    assert time.process_time() - started < 2
 
 
 PARTS = st.sampled_from(
