@@ -44,6 +44,8 @@ def conclude(
     ranking, answer = judged.ranking, judged.answer
     rules = {rule.code: rule for rule in ruleset.rules}
     causes = _worded(ranking.findings, rules, book, event)
+    if event is not None:
+        causes = _with_echoes(causes, timeline.echoes(failures, event), event)
     plan = prescribe.prescribe(ranking, ruleset, book, readings)
     sentence = (causes[0].says or "") if causes else ""
     asked = answer in ("need_evidence", "nothing_found")
@@ -131,6 +133,23 @@ def _worded(
         sentence = narrate.says(rules[finding.code], book.facts)
         worded.append(replace(finding, says=sentence, quotes=quotes))
     return tuple(worded)
+
+
+def _with_echoes(
+    causes: tuple[Finding, ...], echoes: tuple[Quote, ...], event: Failure
+) -> tuple[Finding, ...]:
+    """Let the leading cause also quote the lines that repeat the failure it rests on.
+
+    Whoever takes the quoted lines away takes the evidence away, not one of its copies.
+    """
+    if not causes or not echoes:
+        return causes
+    first, *others = causes
+    place = (event.line_quote.artifact, event.line_quote.line)
+    if place not in {(quote.artifact, quote.line) for quote in first.quotes}:
+        return causes
+    quotes = tuple(dict.fromkeys([*first.quotes, *echoes]))
+    return (replace(first, quotes=quotes), *others)
 
 
 def _fingerprint(book: FactBook) -> Fingerprint | None:

@@ -15,8 +15,9 @@ from oomdoctor.units import format_size
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oomdoctor.model.core import Failure
+    from oomdoctor.model.core import Failure, Quote
 
+MOST_ECHOES = 16
 MEMORY = frozenset({"gpu-oom", "host-oom", "shm"})
 _POISON = frozenset({"assert", "illegal-access"})
 _WORDS = {
@@ -122,9 +123,14 @@ def fold_ranks(failures: Sequence[Failure]) -> tuple[RankSummary, ...]:
     )
 
 
-def describe(failure: Failure) -> str:
-    """Name a failure in words, with the size that was asked for where it is stated."""
-    return _headline(failure)
+def echoes(failures: Sequence[Failure], first: Failure) -> tuple[Quote, ...]:
+    """Return the lines that tell the first failure again, or tell what followed from it."""
+    told = [
+        failure.line_quote
+        for failure in mark_consequences(in_time(failures))
+        if failure.consequence or failure.kind == first.kind
+    ]
+    return tuple(dict.fromkeys(one for one in told if one != first.line_quote))[:MOST_ECHOES]
 
 
 def _headline(failure: Failure) -> str:

@@ -76,3 +76,24 @@ def test_notes_are_kept_once() -> None:
     said = conclude(book(), ruleset=RULES, notes=["a", "b", "a"])
 
     assert said.notes == ("a", "b")
+
+
+def test_the_leading_cause_also_quotes_the_lines_that_repeat_its_failure() -> None:
+    rules = ruleset([rule("A", "a", "oom.caught")], [cause("a")])
+    failures = [failure(order=7), failure(order=9, rank=1), failure("collective", order=11)]
+
+    said = conclude(book(), ruleset=rules, failures=failures)
+
+    assert [quote.line for quote in said.causes[0].quotes] == [7, 9, 11]
+
+
+def test_a_cause_that_rests_on_other_lines_quotes_no_repetition() -> None:
+    rules = ruleset([rule("A", "a", "oom.caught")], [cause("a")])
+
+    said = conclude(
+        book(oom__caught=True),
+        ruleset=rules,
+        failures=[failure(order=7), failure(order=9, rank=1)],
+    )
+
+    assert [quote.line for quote in said.causes[0].quotes] == [1]
