@@ -14,6 +14,8 @@ from oomdoctor.evidence.stacks import Stack, stacks
 from tests.unit.evidence.documents import document_of, raw_text
 
 if TYPE_CHECKING:
+    from random import Random
+
     from oomdoctor.model.core import Document
 
 
@@ -160,11 +162,11 @@ RANKS = st.lists(st.lists(st.integers(1, 99), min_size=1, max_size=5), min_size=
 
 
 @given(RANKS, st.randoms())
-def test_shuffling_ranks_keeps_the_stack_of_each(lines: list[list[int]], random: object) -> None:
+def test_shuffling_ranks_keeps_the_stack_of_each(lines: list[list[int]], random: Random) -> None:
     queues = {rank: trace(rank, numbers) for rank, numbers in enumerate(lines)}
     mixed = []
     while any(queues.values()):
-        rank = random.choice([one for one, rest in queues.items() if rest])  # type: ignore[attr-defined]
+        rank = random.choice([one for one, rest in queues.items() if rest])
         mixed.append(queues[rank].pop(0))
 
     found = stacks(clean(source_of_text("\n".join(mixed))))
