@@ -48,10 +48,15 @@ def patch(
     other frameworks' are left out.
     """
     made: dict[str, Patch] = {}
+    cut: dict[tuple[str, str | None], tuple[Target, ...]] = {}
+    for reading in readings:
+        at = (reading.text, reading.path)
+        cut[at] = cut[at] if at in cut else tuple(_targets(reading))
     satisfied: set[str] = set()
     for dialect, wanted in settings_by_dialect.items():
         for reading, written_for in _homes(readings, dialect, settings_by_dialect):
-            outcome = _edited(reading, written_for, dialect, flattened(wanted))
+            targets = cut[reading.text, reading.path]
+            outcome = _edited(reading, targets, written_for, (dialect, flattened(wanted)))
             if outcome is None:
                 continue
             satisfied.add(dialect)
@@ -93,6 +98,7 @@ def _homes(
     readings: Sequence[ConfigReading], dialect: str, others: Mapping[str, object]
 ) -> Iterator[tuple[ConfigReading, str]]:
     """Go through the readings that can take a dialect's settings, the exact ones first."""
+    readings = list({(r.text, r.path, r.dialect): r for r in readings}.values())
     if dialect in ALWAYS:
         yield from ((reading, reading.dialect) for reading in readings)
         return
@@ -107,18 +113,20 @@ def _homes(
 
 
 def _edited(
-    reading: ConfigReading, home: str, dialect: str, wanted: Mapping[str, object]
+    reading: ConfigReading,
+    targets: Sequence[Target],
+    home: str,
+    wanted: tuple[str, Mapping[str, object]],
 ) -> str | None:
     """Return a file's text after the edit, unchanged where it is so already; None if it cannot."""
-    for target in _targets(reading):
+    for target in targets:
         try:
-            after = _edit(target, home, dialect, wanted)
+            after = _edit(target, home, *wanted)
         except (SyntaxFault, ValueError, IndexError):
             after = None
-        if after is None:
-            continue
-        rows = reading.text.split("\n")
-        return "\n".join([*rows[: target.first], *after.split("\n"), *rows[target.last :]])
+        if after is not None:
+            rows = reading.text.split("\n")
+            return "\n".join([*rows[: target.first], *after.split("\n"), *rows[target.last :]])
     return None
 
 

@@ -59,6 +59,9 @@ class Span(NamedTuple):
 def edit(text: str, wanted: Wanted, dialect: str) -> str | None:
     """Return the script with all wanted arguments set; None where no call takes them."""
     for key, value in wanted.items():
+        takers, _ = _takers(key, dialect)
+        if dialect != "python" and not any(name in text for name in takers):
+            return None
         changed = _set(text, key, value, dialect)
         if changed is None:
             return None

@@ -8,6 +8,7 @@ import textwrap
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from oomdoctor.configs import segments
 from oomdoctor.configs.setting import Lines
 
 if TYPE_CHECKING:
@@ -63,31 +64,20 @@ def _parse(lines: Lines) -> Block | None:
 
 
 def _pieces(lines: Lines) -> Iterator[Block]:
-    """Take the longest run of lines from each start that parses; skip lines that never do."""
-    at, rows, attempts = 0, lines.rows, 0
+    """Parse statement by statement; a line that begins none is skipped."""
+    rows = lines.rows
+    texts = [row for _, row in rows]
+    at = attempts = 0
     while at < len(rows) and attempts < MAX_ATTEMPTS:
-        end = at + 1
-        found = None
-        limit = min(len(rows), at + 200)
-        while end <= limit:
-            attempts += 1
-            block = _parse(Lines(lines.artifact, rows[at:end], shift=lines.shift))
-            if block is not None and block.tree.body:
-                found = (block, end)
-                if end == limit or _top(rows[end][1], rows[at][1]):
-                    break
-            end += 1
-        if found is not None:
-            yield found[0]
-            at = found[1]
-        else:
+        if not texts[at].strip():
             at += 1
-
-
-def _top(row: str, first: str) -> bool:
-    """Say whether a line begins a new statement at the level of the first one."""
-    indent = len(first) - len(first.lstrip())
-    return bool(row.strip()) and len(row) - len(row.lstrip()) <= indent
+            continue
+        taken = segments.python_extent(texts, at)
+        attempts += 1 + taken // 20
+        block = _parse(Lines(lines.artifact, rows[at : at + taken], shift=lines.shift))
+        if block is not None and block.tree.body:
+            yield block
+        at += taken if block is not None else 1
 
 
 class Names:

@@ -27,6 +27,10 @@ PROGRAMS = (
 )
 
 
+FOLLOWERS = ("else", "elif ", "except", "finally")
+MAX_STATEMENT = 2000
+
+
 class Segment(NamedTuple):
     """A stretch of lines of one kind: yaml, json, command, python or notes."""
 
@@ -111,7 +115,7 @@ def _kinds(rows: Sequence[tuple[int, str]]) -> list[str]:
             while lines[at + taken - 1].rstrip().endswith("\\") and at + taken < len(lines):
                 taken += 1
         elif kind in ("python", "assignment"):
-            taken = _python_extent(lines, at)
+            taken = python_extent(lines, at)
             kind = "python" if taken > 1 else kind
         kinds += [kind] * taken
     return _settle(kinds, lines)
@@ -133,11 +137,25 @@ def _json_spans(lines: list[str]) -> dict[int, int]:
     return spans
 
 
-def _python_extent(lines: list[str], start: int) -> int:
-    """Count the lines of a Python statement: open brackets, then the block that it heads."""
+def python_extent(lines: Sequence[str], start: int) -> int:
+    """Count the lines of a Python statement: decorators, open brackets, the blocks it heads."""
+    taken = _statement(lines, start)
+    while taken < MAX_STATEMENT and start + taken < len(lines):
+        head = lines[start].lstrip()[:1]
+        row = lines[start + taken]
+        same = row.strip() and _indent(row) == _indent(lines[start])
+        if not same or not (head == "@" or row.lstrip().startswith(FOLLOWERS)):
+            break
+        taken += _statement(lines, start + taken)
+        if head == "@" and not row.lstrip().startswith("@"):
+            break
+    return taken
+
+
+def _statement(lines: Sequence[str], start: int) -> int:
     depth, taken = 0, 0
-    while start + taken < len(lines) and taken < 2000:
-        bare = re.sub(r"#.*$|\"[^\"]*\"|'[^']*'", "", lines[start + taken][:2000])
+    while start + taken < len(lines) and taken < MAX_STATEMENT:
+        bare = _quoted().sub("", lines[start + taken][:2000])
         depth += sum(bare.count(c) for c in "([{") - sum(bare.count(c) for c in ")]}")
         taken += 1
         if depth <= 0:
@@ -146,13 +164,22 @@ def _python_extent(lines: list[str], start: int) -> int:
         return 1
     if not lines[start + taken - 1].split("#")[0].rstrip().endswith(":"):
         return taken
-    indent = len(lines[start]) - len(lines[start].lstrip())
+    indent = _indent(lines[start])
     while start + taken < len(lines):
         row = lines[start + taken]
-        if row.strip() and len(row) - len(row.lstrip()) <= indent:
+        if row.strip() and _indent(row) <= indent:
             break
         taken += 1
     return taken
+
+
+@cache
+def _quoted() -> re.Pattern[str]:
+    return re.compile(r"#.*$|\"[^\"]*\"|'[^']*'")
+
+
+def _indent(row: str) -> int:
+    return len(row) - len(row.lstrip())
 
 
 def _settle(kinds: list[str], lines: list[str]) -> list[str]:

@@ -87,7 +87,7 @@ class Settings:
 
     def __init__(self, rows: Iterable[Setting]) -> None:
         """Index the rows; the last of equal keys is the one in force."""
-        self.rows = tuple(rows)
+        self.rows = tuple(row for row in rows if row.path)
         self._by_key = {row.key: row for row in self.rows}
         self.top = frozenset(normal(row.path[0]) for row in self.rows if row.path)
 
