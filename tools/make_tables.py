@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 from default_rows import CONSTANT, FROM_SCHEMA, HISTORY
+from published_models import ALIASES, PUBLISHED
 
 TABLES = Path(__file__).resolve().parent.parent / "oomdoctor" / "tables"
 GPU_FLAGS = ("fp16_tensor_cores", "fp8_tensor_cores", "flash_attn_2", "flash_attn_3", "bnb_int8")
@@ -112,13 +113,16 @@ def model_rows(models: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
         aliases = [re.sub(r" \(.*\)$", "", alias) for alias in model.get("aliases") or []]
         row = {
             "name": re.sub(r" \(text part\)$", "", name),
-            "aliases": [*aliases, *SAME_SHAPE.get(name, ())],
+            "aliases": [*aliases, *SAME_SHAPE.get(name, ()), *ALIASES.get(name, ())],
             "architecture": model["arch"],
             "kind": "vlm" if model["kind"].startswith("vlm") else KINDS[model["kind"]],
             "tied": model.get("tied_embeddings"),
             **{key: model.get(key) for key in SHAPE},
         }
         rows.append({key: value for key, value in row.items() if value not in ([], None)})
+    for name, (architecture, kind, params, aliases) in PUBLISHED.items():
+        row = {"name": name, "architecture": architecture, "kind": kind, "params": params}
+        rows.append(row | ({"aliases": list(aliases)} if aliases else {}))
     return rows
 
 

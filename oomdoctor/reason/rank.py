@@ -27,6 +27,8 @@ OTHER_PRIOR = 0.10
 SHOWN = 8
 _LEADS = 0.60
 _CLEARLY = 3.0
+# Odds times ten: "strong" on Jeffreys' scale.
+_STRONG_NATS = math.log(10)
 _NEGLIGIBLE = 0.004
 _NEGLIGIBLE_FOREIGN = 0.05
 # What an unsupported finer reason keeps of its mass beside a certain broader one.
@@ -126,9 +128,10 @@ def is_conclusive(
     """Say whether the leading cause is established (docs/decisions/0001-conclusive.md).
 
     The leading cause and its near ones are one family: its mass is at least 0.60 and three times
-    both the strongest outsider and "something else", and the gate of the leading cause is settled.
+    both the strongest outsider and "something else", the gate of the leading cause is settled,
+    and its evidence is strong by itself, whatever its prior.
     """
-    if not candidates or candidates[0].is_open:
+    if not candidates or candidates[0].is_open or support(candidates[0]) < _STRONG_NATS:
         return False
     causes = {candidate.cause.id: candidate.cause for candidate in candidates}
     family = family_of(candidates[0].cause, causes)
@@ -136,6 +139,11 @@ def is_conclusive(
     inside = math.fsum(mass for candidate, mass in pairs if candidate.cause.id in family)
     rival = max((mass for candidate, mass in pairs if candidate.cause.id not in family), default=0)
     return inside >= _LEADS and rival * _CLEARLY <= inside and other * _CLEARLY <= inside
+
+
+def support(candidate: Candidate) -> float:
+    """Return the nats by which the evidence of a candidate, without its prior, speaks for it."""
+    return math.fsum(weight.nats for weight in candidate.weights if weight.counted)
 
 
 def _finding(candidate: Candidate, probability: float, book: FactBook) -> Finding:
