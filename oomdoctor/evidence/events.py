@@ -16,6 +16,7 @@ ABSURD_BYTES = 2**46
 """64 TiB: no device holds it; sizes near 2^47 B, 2^34 GiB and 1 EB are broken numbers."""
 
 QUOTE_CHARS = 600
+MOST_QUOTES = 8
 
 
 class Event(NamedTuple):
@@ -91,8 +92,15 @@ def absorb(head: Event, tail: Event) -> Event:
         held = facts.get(one.key)
         if held is None or _finer(one, held) or _says_more(one, held):
             facts[one.key] = one
+        elif held.value is True and one.value is True:
+            facts[one.key] = replace(held, quotes=_united(held.quotes, one.quotes))
     failure = replace(head.failure, facts=tuple(facts.values()))
     return head._replace(failure=failure, last=max(head.last, tail.last))
+
+
+def _united(first: tuple[Quote, ...], more: tuple[Quote, ...]) -> tuple[Quote, ...]:
+    """Return the places of both, so that a statement repeated on other lines quotes them too."""
+    return tuple(dict.fromkeys((*first, *more)))[:MOST_QUOTES]
 
 
 def _finer(new: Fact, held: Fact) -> bool:

@@ -26,16 +26,21 @@ _COMPRESSED = ((b"\x1f\x8b", "gzip"), (b"BZh", "bz2"), (b"\xfd7zXZ\x00", "xz"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One input as (physical line number, raw text) pairs; `notes` tells what was cut."""
+    """One input as (physical line number, raw text) pairs; `notes` tells what was cut.
+
+    `ends_open` is True where the last line lacks its line feed.
+    """
 
     artifact: Artifact
     lines: tuple[tuple[int, str], ...]
     notes: tuple[str, ...] = ()
+    ends_open: bool = False
 
     @property
     def text(self) -> str:
-        """Return all lines joined by line feeds."""
-        return "\n".join(line for _, line in self.lines)
+        """Return all lines joined by line feeds, with the last line feed if the input has it."""
+        joined = "\n".join(line for _, line in self.lines)
+        return joined if self.ends_open or not self.lines else joined + "\n"
 
 
 def read_source(
@@ -67,7 +72,13 @@ def read_source(
 def source_of_text(text: str, *, name: str = "<text>") -> Source:
     """Make a source of a text that is at hand already."""
     lines = tuple(enumerate(text.removeprefix("\ufeff").split("\n"), start=1))
-    return _named(Source(artifact=_artifact(name, None, len(text)), lines=_without_last(lines)))
+    return _named(
+        Source(
+            artifact=_artifact(name, None, len(text)),
+            lines=_without_last(lines),
+            ends_open=not text.endswith("\n"),
+        )
+    )
 
 
 def _check(path: str) -> None:
@@ -107,7 +118,8 @@ def _read_stream(file: BinaryIO, *, name: str, path: str | None, whole_bytes: in
     notes.extend(f"{name}: {note}" for note in decoding)
     notes.extend(_notes_of(kept, name=name))
     artifact = _artifact(name, path, kept.total_bytes)
-    return _named(Source(artifact=artifact, lines=lines, notes=tuple(notes)))
+    ends_open = bool(kept.blocks) and not kept.blocks[-1].data.endswith(b"\n")
+    return _named(Source(artifact=artifact, lines=lines, notes=tuple(notes), ends_open=ends_open))
 
 
 def _artifact(name: str, path: str | None, size: int) -> Artifact:

@@ -93,8 +93,9 @@ def _plain(spec: FactSpec, text: str) -> Value | None:
 
 def _choice(spec: FactSpec, text: str) -> str:
     word = text.lower()
-    if word in spec.choices:
-        return word
+    found = next((choice for choice in spec.choices if choice.lower() == word), None)
+    if found is not None:
+        return found
     from difflib import get_close_matches
 
     near = get_close_matches(word, spec.choices, n=1, cutoff=0.5)

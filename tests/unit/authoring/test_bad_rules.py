@@ -37,7 +37,7 @@ def check(path: Path) -> Report:
     source = read_rule_text(
         path.read_text(encoding="utf-8"), path="ALC3/ALC3900-cache-in-pieces.yaml"
     )
-    neighbour = read_rule_file(ROOT / "rules/ALC3/ALC3001-allocator-fragmentation.yaml")
+    neighbour = read_rule_file(ROOT / "rules/ALC3/ALC3001-fragmentation.yaml")
     return check_rules([source], others=[neighbour], causes=read_causes(ROOT / "rules"))
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from oomdoctor.configs.reader import read_config
 from oomdoctor.errors import InputError
+from tests.hang import no_hang
 
 
 def said(text: str, name: str) -> dict[str, object]:
@@ -73,9 +72,6 @@ def test_aliases_and_merge_keys_are_followed() -> None:
     ],
     ids=["laughs", "cycle", "deep list", "deep map", "deep json"],
 )
-def test_documents_that_explode_are_refused_quickly(text: str) -> None:
-    start = time.perf_counter()
-    with pytest.raises(InputError):
+def test_documents_that_explode_are_refused(text: str) -> None:
+    with no_hang(), pytest.raises(InputError):
         read_config(text, name="a.json" if text.startswith("{") else "a.yaml")
-
-    assert time.perf_counter() - start < 3

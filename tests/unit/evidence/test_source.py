@@ -7,7 +7,6 @@ import gzip
 import io
 import lzma
 import os
-import time
 import tracemalloc
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TEXT = "first line\nCUDA out of memory. Tried to allocate 2.00 MiB\nlast line\n"
+HALVES = (TEXT[:20].encode(), TEXT[20:].encode())
 LINES = ((1, "first line"), (2, TEXT.split("\n")[1]), (3, "last line"))
 
 
@@ -64,8 +64,11 @@ def test_a_file_gives_numbered_lines(tmp_path: Path) -> None:
         (TEXT.encode("utf-16-be"), "utf-16-be"),
         (TEXT.encode("utf-32"), "utf-32-le"),
         (TEXT.encode("utf-32-be"), "utf-32-be"),
-        (gzip.compress(TEXT.encode()), "gzip"),
-        (gzip.compress(TEXT[:20].encode()) + gzip.compress(TEXT[20:].encode()), "gzip"),
+        (gzip.compress(TEXT.encode(), mtime=0), "gzip"),
+        (
+            gzip.compress(TEXT[:20].encode(), mtime=0) + gzip.compress(TEXT[20:].encode(), mtime=0),
+            "gzip",
+        ),
         (bz2.compress(TEXT.encode()), "bz2"),
         (lzma.compress(TEXT.encode()), "xz"),
         (TEXT.replace("line", "li\x00ne").encode(), "NUL"),
@@ -166,7 +169,6 @@ def test_a_huge_log_keeps_head_failure_and_tail_with_true_line_numbers() -> None
     filler = "".join(f"step {n} loss 1.0\n" for n in range(1000))
     failure = "torch.OutOfMemoryError: CUDA out of memory.\n"
     data = (filler * 500 + failure + filler * 500 + "the end").encode()
-    started = time.monotonic()
 
     source = read_bytes(data, whole_bytes=1024**2)
 
@@ -175,7 +177,6 @@ def test_a_huge_log_keeps_head_failure_and_tail_with_true_line_numbers() -> None
     assert (500_001, failure.strip()) in source.lines
     assert sum(len(text) + 1 for _, text in source.lines) < len(data)
     assert "skipped" in source.notes[-1]
-    assert time.monotonic() - started < 10
 
 
 def test_a_log_that_repeats_a_literal_stays_bounded() -> None:
@@ -192,4 +193,14 @@ def test_a_text_at_hand_becomes_a_source() -> None:
 
     assert source.lines == LINES
     assert source.artifact.id == "<pasted>"
-    assert source.text == TEXT.rstrip("\n")
+    assert source.text == TEXT
+
+
+def test_the_last_line_feed_is_kept_so_that_diffs_against_the_file_apply(tmp_path: Path) -> None:
+    closed, open_end = tmp_path / "closed.yaml", tmp_path / "open.yaml"
+    closed.write_text("a: 1\nb: 2\n", encoding="utf-8")
+    open_end.write_text("a: 1\nb: 2", encoding="utf-8")
+
+    assert read_source(str(closed)).text == "a: 1\nb: 2\n"
+    assert read_source(str(open_end)).text == "a: 1\nb: 2"
+    assert source_of_text("a: 1\n").text == "a: 1\n"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from importlib import import_module
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.hang import no_hang
 from tests.unit.evidence.documents import RAW, document_of
 
 READERS = (
@@ -93,8 +93,7 @@ def test_damaged_tables_never_raise_and_give_possible_figures(name: str, text: s
     ids=["bars", "digits", "assignments", "names", "brackets", "many-rows", "many-assignments"],
 )
 def test_hostile_lines_do_not_hang(name: str, text: str) -> None:
-    begun = time.process_time()
+    with no_hang():
+        reading = import_module(f"oomdoctor.evidence.{name}").read(document_of(text))
 
-    import_module(f"oomdoctor.evidence.{name}").read(document_of(text))
-
-    assert time.process_time() - begun < 3
+    assert not any(fact.value == "" for fact in reading.facts)
