@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from oomdoctor.model.plan import LedgerEntry, Patch, Prescription, Saving
 
 DIGITS = 4
+# Odds times 1.3: weaker lines count, but telling them would bury the strong ones.
+TELLING_NATS = 0.25
 NANO = 1e-9
 
 ANSWERS = {
@@ -82,7 +84,7 @@ def reasons(finding: Finding) -> list[str]:
 
     A line that is not so can speak for a cause, too: it would be seen more often without it.
     """
-    speaking = [one for one in finding.weights if one.counted and one.nats > 0]
+    speaking = [one for one in finding.weights if one.counted and one.nats >= TELLING_NATS]
     ordered = sorted(speaking, key=lambda one: (one.verdict.truth is not Truth.TRUE, -one.nats))
     return [
         one.label if one.verdict.truth is Truth.TRUE else f"not so: {one.label}" for one in ordered

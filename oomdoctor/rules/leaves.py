@@ -107,11 +107,10 @@ def _matches(tree: list[Node], book: FactBook) -> Verdict:
     if hits.timed_out:
         return _unknown(key)
     read = frozenset((key,))
-    per_line = len(fact.quotes) > 1
     if not hits.lines:
-        return Verdict(truth=Truth.FALSE, read=read, quotes=() if per_line else fact.quotes)
+        return Verdict(truth=Truth.FALSE, read=read)
     quotes = fact.quotes
-    if per_line and len(quotes) == fact.value.count("\n") + 1:
+    if len(quotes) > 1 and len(quotes) == fact.value.count("\n") + 1:
         quotes = tuple(quotes[line] for line in hits.lines)
     return Verdict(truth=Truth.TRUE, read=read, quotes=quotes[:MAX_HITS])
 

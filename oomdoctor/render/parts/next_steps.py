@@ -23,7 +23,11 @@ def next_steps(diagnosis: Diagnosis, theme: Theme, view: View) -> list[Line]:
     if not steps:
         return [*paragraph(NOTHING, theme, first="")] if view.next_only else []
     most = len(steps) if view.explain or view.next_only else DEFAULT_SHOWN
-    lines = [heading("What to measure next")]
+    title = "What to measure next"
+    if diagnosis.conclusive and not view.next_only:
+        title = "What would make it surer"
+        most = most if view.explain else 1
+    lines = [heading(title)]
     for number, step in enumerate(steps[:most], start=1):
         lines += _step(step, number, theme, view)
     return lines
