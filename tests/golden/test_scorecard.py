@@ -166,4 +166,4 @@ def test_quotes_for_labelled_cases_carry_the_answer(judged: Any, judge: ModuleTy
     ]
     decorative = [case["id"] for case, said in certain if not judge.faithful("", case, said, 0)]
 
-    assert len(decorative) <= 0.05 * len(certain), decorative
+    assert len(decorative) <= 0.05 * len(certain), " ".join(decorative)
