@@ -65,6 +65,14 @@ def kind(facts: Inputs) -> Outcome:
     return Outcome(found.model.kind, _source(found))
 
 
+@derives("model.positions", reads=("model.name",))
+def positions(facts: Inputs) -> Outcome | None:
+    """How positions enter, by the architecture of the model's name."""
+    found = _found(facts)
+    kind_of = models.positions_of(found.model.architecture)
+    return None if kind_of is None else Outcome(kind_of, _source(found))
+
+
 @derives("model.head_dim", reads=("model.hidden", "model.heads"))
 def head_dim(facts: Inputs) -> Outcome | None:
     """Hidden size / heads, where that is a whole number."""
@@ -261,6 +269,7 @@ STEPS = (
     *(_count(name) for name in _COUNTS),
     tied,
     kind,
+    positions,
     head_dim,
     params_of_shape,
     params_of_name,

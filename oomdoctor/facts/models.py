@@ -47,6 +47,11 @@ _VARIANTS = (
     "unsloth",
     "gguf",
 )
+# How positions enter (transformers 5.24.0, modeling files); families that mix both are left out.
+_ABSOLUTE = ("GPT2", "OPT", "Bert", "Roberta", "DistilBert", "Whisper", "ViT", "CLIP")
+_ROPE = ("Llama", "Mistral", "Mixtral", "Qwen", "QWen", "Gemma", "Phi", "Deepseek", "GPTJ")
+_ROPE_TOO = ("GPTNeoX", "ChatGLM", "InternLM2", "Llava")
+_ALIBI = ("Bloom",)
 _SCALE = {"b": 10**9, "m": 10**6}
 
 
@@ -88,6 +93,14 @@ def _model(row: dict[str, object]) -> Model:
         },
         aliases=tuple(map(str, aliases)) if isinstance(aliases, list) else (),
     )
+
+
+def positions_of(architecture: str) -> str | None:
+    """Return rope, absolute or alibi for an architecture's class name, None where not known."""
+    for starts, kind in ((_ABSOLUTE, "absolute"), (_ROPE + _ROPE_TOO, "rope"), (_ALIBI, "alibi")):
+        if architecture.startswith(starts):
+            return kind
+    return None
 
 
 @cache

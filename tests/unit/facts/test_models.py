@@ -155,3 +155,19 @@ def test_full_training_trains_all_parameters() -> None:
     job = {"model.name": "Qwen/Qwen2.5-7B", "lora.on": False, "job.task": "sft"}
 
     assert derive(book(job)).value("train.trainable_params") == 7_615_616_512
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("openai-community/gpt2", "absolute"),
+        ("meta-llama/Llama-3.1-8B", "rope"),
+        ("bigscience/bloom-560m", "alibi"),
+        ("google-t5/t5-base", None),
+    ],
+)
+def test_positions_follow_the_architecture(name: str, expected: str | None) -> None:
+    found = models.lookup(name)
+
+    assert found is not None
+    assert models.positions_of(found.model.architecture) == expected
