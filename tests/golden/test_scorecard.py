@@ -126,10 +126,10 @@ def _asking(folder: Path) -> Callable[..., Said]:
 
 @pytest.fixture(scope="module")
 def judged(
-    judge: ModuleType, root_of_judge: Path, tmp_path_factory: pytest.TempPathFactory
+    judge: Any, root_of_judge: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> list[tuple[Said, str, Said | None]]:
     """All labelled cases with the judge's verdict and what was said."""
-    judge.ask = _asking(tmp_path_factory.mktemp("labelled"))  # type: ignore[attr-defined]
+    judge.ask = _asking(tmp_path_factory.mktemp("labelled"))
     return [(case, *_judged(judge, case)) for case in _labelled(root_of_judge)]
 
 
