@@ -176,8 +176,9 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         ("memoryerror", "std::bad_alloc"),
-        r"^\s*(?:\w+\.)*_?(?:Array)?MemoryError(?!\w)(?!.*(?:[Cc][Uu][Dd][Aa]|cuMem|hip))"
-        r"|\bstd::bad_alloc\b(?!.*(?:CUDA|cuda|hip|out_of_memory))",
+        r"^\s*(?:\w+\.)*_?(?:Array)?MemoryError(?!\w)"
+        r"(?!.*(?:[Cc][Uu][Dd][Aa]|cuMem|hip|RMM|GPU|MEM_OBJECT_|OUT_OF_RESOURCES))"
+        r"|\bstd::bad_alloc\b(?!.*(?:CUDA|cuda|hip|out_of_memory|RMM))",
         "host-oom",
         _REFUSED,
         "cpu-allocator",

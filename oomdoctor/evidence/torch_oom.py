@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from oomdoctor.evidence import engine_oom, torch_disguises, torch_oom_other
+from oomdoctor.evidence import engine_oom, plain_oom, torch_disguises, torch_oom_other
 from oomdoctor.evidence.events import Event, absorb, fact, merged
 from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.evidence.signs import Hit, event_of, gpu, hits
@@ -41,7 +41,11 @@ _MESSAGE = (
 )
 _SIGNS = (*torch_oom_other.SIGNS, *engine_oom.SIGNS, *torch_disguises.SIGNS)
 
-ANCHORS = (*_MESSAGE, *dict.fromkeys(one for sign in _SIGNS for one in sign.literals))
+ANCHORS = tuple(
+    dict.fromkeys(
+        (*_MESSAGE, *(one for sign in _SIGNS for one in sign.literals), *plain_oom.LITERALS)
+    )
+)
 
 _SAME_MESSAGE_LINES = 200
 _WARNINGS_OPEN = 64
@@ -66,6 +70,9 @@ def read(document: Document) -> Reading:
     others = [event_of(document, hit) for hit in hits(haystack, _SIGNS, taken=taken)]
     torn = _torn(haystack, taken)
     events = _with_warnings(merged([*messages, *others, *torn]))
+    if not any(event.failure.kind == "gpu-oom" for event in events):
+        spoken = frozenset(at for event in events for at in range(event.first, event.last + 1))
+        events = merged([*events, *plain_oom.events_in(haystack, spoken)])
     events = [_pinned(document, _follower(haystack, event)) for event in events]
     failures = tuple(event.failure for event in events)
     return Reading(facts=tuple(_counts(document, events)), failures=failures)
