@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.model.enums import Truth
 from oomdoctor.model.plan import Measurement
+from oomdoctor.reason.backends import spelled
 from oomdoctor.reason.fallbacks import fallbacks, is_known
 from oomdoctor.reason.rank import OTHER_PRIOR
 
@@ -88,7 +89,7 @@ def measurements(
     chosen = [measurement for measurement, _ in kept[:SHOWN]]
     if needed and len(chosen) < _SPOKEN_FOR:
         chosen += fallbacks(book, chosen, names)[: _SPOKEN_FOR - len(chosen)]
-    return tuple(chosen)
+    return tuple(replace(one, command=spelled(one.command, book)) for one in chosen)
 
 
 def _belief(ranking: Ranking) -> tuple[list[str], list[float]]:
