@@ -15,6 +15,18 @@ DOORS: dict[str, tuple[str, ...]] = {
         "max locked memory",
         "open files",
     ),
+    "host_use": (
+        "virtual memory",
+        "ram usage",
+        "ram used",
+        "ram:",
+        "ram_percent",
+        "cpu memory",
+        "cpu mem",
+        "host memory",
+        "system memory",
+        "was running was",
+    ),
     "torch_summary": (
         "memory summary, device",
         "allocated memory ",

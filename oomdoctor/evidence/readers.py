@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
 from oomdoctor.evidence.attach import attached, locate
+from oomdoctor.evidence.crash_signs import crash_failures
 from oomdoctor.evidence.doors import DOORS
 from oomdoctor.evidence.phase_text import phase_before
 from oomdoctor.evidence.progress import progress_facts
@@ -28,6 +29,7 @@ READERS: tuple[str, ...] = (
     "torch_lookalikes",
     "host_signs",
     "host_tables",
+    "host_use",
     "torch_summary",
     "torch_stats",
     "nvidia_smi",
@@ -48,6 +50,8 @@ READERS: tuple[str, ...] = (
 TEXT_LINES = 2000
 TEXT_CHARS = 256 * 1024
 LINES_AFTER_FAILURE = 200
+MOST_TRACED = 500
+"""Of so many failures the traceback and phase are read; the others are only counted."""
 _NO_FAILURES = ("Warning", "KeyboardInterrupt", "SystemExit", "StopIteration")
 
 
@@ -96,8 +100,13 @@ def _with_traces(document: Document, reading: Reading) -> Reading:
         return reading
     found = stacks(document)
     failures = reading.failures or tuple(_uncaught(document, found))
+    failures = failures or tuple(crash_failures(document, reading.facts))
     located = locate(document, failures, found)
-    complete = tuple(attached(document, one) for one in located)
+    leading = _leading(failures)
+    complete = tuple(
+        attached(document, one) if position in leading else one.failure
+        for position, one in enumerate(located)
+    )
     first = located[0].at if located else None
     shared = () if complete else tuple(_end_facts(document, found))
     closes = reading.closes
@@ -109,6 +118,16 @@ def _with_traces(document: Document, reading: Reading) -> Reading:
         failures=complete,
         closes=closes,
     )
+
+
+def _leading(failures: Sequence[Failure]) -> frozenset[int]:
+    """Return which failures are looked at closely: the first ones, those that ended a run first."""
+    places = sorted(range(len(failures)), key=lambda at: (_minor(failures[at]), at))
+    return frozenset(places[:MOST_TRACED])
+
+
+def _minor(failure: Failure) -> bool:
+    return failure.kind == "other" or any(fact.key == "oom.caught" for fact in failure.facts)
 
 
 def _uncaught(document: Document, found: Sequence[Stack]) -> Iterable[Failure]:

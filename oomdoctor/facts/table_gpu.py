@@ -73,6 +73,7 @@ ROWS = (
     size("mps.client_limit_bytes", "That limit."),
     size("host.ram_total", "Main memory of the machine.", obtain="free -h", cost_s=2),
     size("host.ram_available", "Main memory that is available.", obtain="free -h", cost_s=2),
+    ratio("host.used_share", "Share of main memory in use.", obtain="free -h", cost_s=2),
     size("host.shm_total", "Size of the shared-memory mount.", obtain=SHM, cost_s=2),
     size("host.shm_available", "Free part of it.", obtain=SHM, cost_s=2),
     size("host.memlock_limit", "Limit of locked (pinned) memory.", obtain="ulimit -l", cost_s=2),

@@ -28,6 +28,7 @@ READERS = (
     "environment",
     "vllm_log",
     "host_tables",
+    "host_use",
 )
 FOLDERS = (
     "memory_summary",
