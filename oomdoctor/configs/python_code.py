@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.configs import python_text
 from oomdoctor.configs.claims import Claim
+from oomdoctor.configs.python_loops import LOOPS, calls, eval_loops, under_no_grad
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,18 +49,6 @@ OUTPUTS = (
     "loss",
     "activation",
 )
-EVALUATIONS = (
-    "eval",
-    "evaluate",
-    "validate",
-    "validation",
-    "val_loop",
-    "valid",
-    "test_loop",
-    "val_epoch",
-)
-NO_GRAD = ("no_grad", "inference_mode")
-LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
 
 def read(block: Block) -> Iterator[tuple[Claim, Quote]]:
@@ -72,7 +61,7 @@ def read(block: Block) -> Iterator[tuple[Claim, Quote]]:
 
 
 def _all(tree: ast.Module) -> Iterator[tuple[Claim, ast.AST]]:
-    guarded = _under_no_grad(tree)
+    guarded = under_no_grad(tree)
     for node in ast.walk(tree):
         if node not in guarded and _keeps_graph(node):
             yield Claim("code.loss_accumulated", value=True), node
@@ -85,27 +74,12 @@ def _all(tree: ast.Module) -> Iterator[tuple[Claim, ast.AST]]:
                 if any(mark in source for mark in ("checkpoint", "ckpt", "resume", "last")):
                     yield Claim("resume.map_to_device", value=True), node
         if isinstance(node, LOOPS):
-            inner = next((c for c in ast.walk(node) if _calls(c, ("empty_cache",))), None)
+            inner = next((c for c in ast.walk(node) if calls(c, ("empty_cache",))), None)
             if inner is not None:
                 yield Claim("code.empty_cache_in_loop", value=True), inner
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _evaluates(node):
-            safe = node in guarded or any(child in guarded for child in ast.walk(node))
-            yield Claim("code.eval_without_no_grad", value=not safe), node
-            yield Claim("eval.no_grad", value=safe), node
-
-
-def _under_no_grad(tree: ast.Module) -> set[ast.AST]:
-    """Collect what runs under no_grad or inference_mode, by context or by decorator."""
-    inside: set[ast.AST] = set()
-    for node in ast.walk(tree):
-        guards: list[ast.expr] = []
-        if isinstance(node, (ast.With, ast.AsyncWith)):
-            guards = [item.context_expr for item in node.items]
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            guards = node.decorator_list
-        if any(mark in (python_text.source(guard) or "") for guard in guards for mark in NO_GRAD):
-            inside.update(ast.walk(node))
-    return inside
+    for loop in eval_loops(tree):
+        yield Claim("code.eval_without_no_grad", value=not loop.safe), loop.node
+        yield Claim("eval.no_grad", value=loop.safe), loop.node
 
 
 def _keeps_graph(node: ast.AST) -> bool:
@@ -149,7 +123,7 @@ def _is_tensor(value: ast.expr, marks: tuple[str, ...]) -> bool:
 
 def _appends(node: ast.Call) -> bool:
     """Say whether a model's output is appended to a list as it is."""
-    if not _calls(node, ("append",)) or len(node.args) != 1:
+    if not calls(node, ("append",)) or len(node.args) != 1:
         return False
     value = node.args[0]
     if isinstance(value, ast.Call):
@@ -166,18 +140,3 @@ def _loads_on_device(node: ast.Call) -> bool:
         place = node.args[1]
     written = (python_text.source(place) or "") if place is not None else ""
     return not any(word in written for word in ("cpu", "meta", "lambda storage, loc: storage"))
-
-
-def _evaluates(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Say whether a function is an evaluation loop that calls a model."""
-    low = node.name.lower()
-    named = any(low == mark or low.startswith((f"{mark}_", f"run_{mark}")) for mark in EVALUATIONS)
-    if not named or any(_calls(child, ("backward",)) for child in ast.walk(node)):
-        return False
-    loops = [child for child in ast.walk(node) if isinstance(child, LOOPS)]
-    models = ("model", "net", "network", "forward", "self.model")
-    return any(_calls(child, models) for loop in loops for child in ast.walk(loop))
-
-
-def _calls(node: ast.AST, names: tuple[str, ...]) -> bool:
-    return isinstance(node, ast.Call) and python_text.called(node).rpartition(".")[2] in names

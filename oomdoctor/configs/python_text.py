@@ -40,8 +40,20 @@ def blocks(lines: Lines) -> tuple[Block, ...]:
     """Parse lines as one module; where that fails, piece by piece."""
     if len(lines.text) > MAX_CHARACTERS:
         return ()
-    whole = _parse(lines)
+    whole = _parse(lines) or _repaired(lines)
     return (whole,) if whole else tuple(_pieces(lines))
+
+
+def _repaired(lines: Lines) -> Block | None:
+    """Parse a fragment with stand-ins for the lines that are no Python."""
+    from oomdoctor.configs.python_repair import repaired
+
+    found = repaired([row for _, row in lines.rows])
+    if found is None:
+        return None
+    tree, shift = found
+    rows = [(number, row[shift:]) for number, row in lines.rows]
+    return Block(tree, Lines(lines.artifact, rows, shift=lines.shift + shift))
 
 
 def _parse(lines: Lines) -> Block | None:
