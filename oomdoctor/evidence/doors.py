@@ -84,6 +84,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "buffer size =",
         "maximum concurrency for",
     ),
+    "trials": ("trial ", "trial#", "fold ", "fold:", "fold=", "fold_"),
     "growth": (
         "max_mem",
         "memory_",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from oomdoctor.evidence.attach import attached, locate
 from oomdoctor.evidence.crash_signs import crash_failures
 from oomdoctor.evidence.doors import DOORS
+from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.evidence.phase_text import phase_before
 from oomdoctor.evidence.progress import progress_facts
 from oomdoctor.evidence.python_traceback import facts_of, stacks
@@ -46,6 +47,7 @@ READERS: tuple[str, ...] = (
     "environment",
     "vllm_log",
     "growth",
+    "trials",
 )
 TEXT_LINES = 2000
 TEXT_CHARS = 256 * 1024
@@ -66,7 +68,7 @@ class Reader(Protocol):
 
 def read_all(document: Document) -> Reading:
     """Run the readers whose anchors occur; one that raises becomes a note, the others go on."""
-    lowered = "\n".join(line.text for line in document.lines).lower()
+    lowered = haystack_of(document).text
     return _with_traces(document, _merged([_run(name, document, lowered) for name in READERS]))
 
 

@@ -35,6 +35,10 @@ ROWS = (
         cost_s=5,
     ),
     count("run.total_steps", "Steps planned, from a progress line."),
+    count(
+        "run.trial",
+        "Trials of a search or folds that this process finished before the one that failed.",
+    ),
     boolean("run.first_step", "It failed in the first step (or before it)."),
     boolean("run.late_step", "It failed after many good steps (more than 20)."),
     ratio("run.progress", "Share of the planned steps done, from a progress line."),

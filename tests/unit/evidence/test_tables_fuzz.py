@@ -29,6 +29,7 @@ READERS = (
     "vllm_log",
     "host_tables",
     "host_use",
+    "trials",
 )
 FOLDERS = (
     "memory_summary",
