@@ -235,3 +235,14 @@ def init_from(value: Plain) -> Iterator[Claim]:
         yield Claim("resume.on", said == "resume")
     else:
         yield from model_name(value)
+
+
+def memory_share(value: Plain) -> Iterator[Claim]:
+    """Take a share of the card: `0.4`, `40%`; a number of bytes is no share."""
+    written = str(value).strip() if isinstance(value, (str, float)) else ""
+    share = scalars.as_number(written.removesuffix("%").strip())
+    if share is None:
+        return
+    share = share / 100 if written.endswith("%") else share
+    if 0 < share <= 1:
+        yield Claim("alloc.fraction", share)

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from oomdoctor.configs import scalars
+from oomdoctor.configs import meanings, scalars
 from oomdoctor.configs.claims import Claim
 from oomdoctor.configs.hardware import Found
 
@@ -94,6 +94,17 @@ PHRASES = (
 
 
 @cache
+def _share() -> re.Pattern[str]:
+    """Match `GPU memory share for each worker: 0.1`, `VRAM fraction 50 %`."""
+    return re.compile(
+        r"(?<![\w.-])(?:(?:gpu|cuda|video|device)\s+mem(?:ory)?|vram)\s+(?:share|fraction|limit|cap)"
+        r"(?:\s+(?:for|per|of|to)(?:\s+[a-z]+){1,3})?\s*(?:[:=]|is|at|of)?\s*"
+        r"(?P<n>0?\.\d{1,4}|[01]\.0+|\d{1,3}\s?%)(?![\w.])",
+        re.IGNORECASE,
+    )
+
+
+@cache
 def _numbers() -> re.Pattern[str]:
     parts = "|".join(f"(?P<k{i}>{pattern})" for i, (pattern, _) in enumerate(NUMBERS))
     return re.compile(
@@ -118,6 +129,10 @@ def find(text: str) -> Iterator[Found]:
                 yield Found(Claim(key, number), *hit.span("n"))
                 if key == "lora.rank":
                     yield Found(Claim("lora.on", value=True), *hit.span())
+    shared = _share().search(text) if "mem" in low or "vram" in low else None
+    if shared is not None:
+        for claim in meanings.memory_share(shared["n"]):
+            yield Found(claim, *shared.span())
     for phrase in PHRASES:
         if not any(hint in low for hint in phrase.hints.split()):
             continue

@@ -81,6 +81,15 @@ ROWS: tuple[tuple[str, Convert], ...] = (
     ("limit_mm_per_prompt", text("serve.mm_limit")),
     ("mem_fraction_static", ratio("serve.static_fraction")),
     (
+        """
+        per_process_memory_fraction per_process_gpu_memory_fraction gpu_memory_fraction
+        set_per_process_memory_fraction cuda_memory_fraction gpu_mem_fraction memory_fraction
+        mem_fraction gpu_memory_share gpu_memory_limit gpu_mem_limit max_gpu_memory_fraction
+        vram_fraction
+        """,
+        meanings.memory_share,
+    ),
+    (
         "speculative_model speculative_config speculative_algorithm draft_model",
         given("serve.speculative"),
     ),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from oomdoctor.evidence.environment_settings import Setting
     from oomdoctor.model.core import Document, Fact, LogLine
 
+FRACTIONS = ("memory_fraction", "gpu memory share", "gpu memory fraction")
 ANCHORS = (
     "_alloc_conf",
     "_visible_devices",
@@ -38,7 +39,7 @@ ANCHORS = (
     "xla_python_client",
     "tf_force_gpu",
     "no_cuda_memory_caching",
-    "memory_fraction(",
+    *FRACTIONS,
     "pinned_mem_limit",
     "pinned_device_mem_limit",
     "wsl",
@@ -72,7 +73,12 @@ FALSE_WORDS = ("0", "false", "no", "off")
 
 @cache
 def _fraction_call() -> re.Pattern[str]:
-    return re.compile(r"set_per_process_memory_fraction\(\s*(?:fraction\s*=\s*)?(\d?\.\d+|[01])\b")
+    return re.compile(
+        r"(?:set_per_process_memory_fraction\(\s*(?:fraction\s*=\s*)?"
+        r"|(?:per_process(?:_gpu)?|cuda)_memory_fraction[\"']?\s*[=:]\s*"
+        r"|(?i:GPU memory (?:share|fraction)(?: (?:for|per) \w+(?: \w+)?)?)\s*[=:]\s*)"
+        r"(\d?\.\d+|[01])\b"
+    )
 
 
 @cache
@@ -172,7 +178,7 @@ def _imports_jax(line: LogLine) -> bool:
 def _call_facts(document: Document) -> Iterator[Fact]:
     for line in document.lines:
         text = line.text
-        if "memory_fraction(" in text and not text.lstrip().startswith("#"):
+        if any(word in text.lower() for word in FRACTIONS) and not text.lstrip().startswith("#"):
             found = _fraction_call().search(text)
             if found is not None:
                 quote = document.quote(line, *found.span())
