@@ -10,7 +10,7 @@ OomdoctorError
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from oomdoctor.record import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomdoctor.authoring.lint import lint_cases, lint_names, lint_rule
 from oomdoctor.authoring.mutation import surviving_mutants
 from oomdoctor.authoring.selftest import run_tests
+from oomdoctor.record import dataclass
 from oomdoctor.rules.bundle import read_causes, rule_files, rules_dir
 from oomdoctor.rules.shape import RuleSet
 from oomdoctor.rules.source import read_rule_file

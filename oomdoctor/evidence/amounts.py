@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oomdoctor.model.core import Fact
 from oomdoctor.model.enums import Origin
+from oomdoctor.record import dataclass
 from oomdoctor.units import size_of, unit_bytes
 
 if TYPE_CHECKING:

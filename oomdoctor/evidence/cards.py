@@ -7,8 +7,9 @@ message (`oom.gpu_index`) can be looked up later.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from oomdoctor.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

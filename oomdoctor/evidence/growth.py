@@ -15,13 +15,13 @@ where the lines are alike but for their numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.growth_lines import points_of
 from oomdoctor.evidence.moment import failure_index
 from oomdoctor.model.core import Fact, Reading
+from oomdoctor.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,12 +12,12 @@ A blank line stays as a line feed, which no message crosses.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.events import part_quote
+from oomdoctor.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -12,7 +12,6 @@ Tracebacks may lack their header, their code lines or their end, and several may
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.frames import (
@@ -26,6 +25,7 @@ from oomdoctor.evidence.frames import (
     is_ornament,
     unboxed,
 )
+from oomdoctor.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from oomdoctor.model.core import Conflict, Fact
 from oomdoctor.model.enums import Origin
+from oomdoctor.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

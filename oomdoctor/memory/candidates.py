@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from oomdoctor.model.enums import Origin
+from oomdoctor.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from oomdoctor.model.enums import Kind, Maturity, Origin, Severity, Truth
+from oomdoctor.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import RuleError
@@ -11,6 +10,7 @@ from oomdoctor.model.core import Finding
 from oomdoctor.model.enums import Origin, Truth
 from oomdoctor.model.plan import NotEvaluated
 from oomdoctor.reason.candidates import judge, resource_of
+from oomdoctor.record import dataclass
 from oomdoctor.rules.evaluate import expression_value
 
 if TYPE_CHECKING:

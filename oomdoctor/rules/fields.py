@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
+from oomdoctor.record import dataclass
 from oomdoctor.rules.nodes import Data, Problem, data_of, entries, place
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oomdoctor.model.enums import Kind
+from oomdoctor.record import dataclass
 
 if TYPE_CHECKING:
     import ast

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from oomdoctor.errors import Location
+from oomdoctor.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oomdoctor.model.enums import Maturity, Safety, Severity
+from oomdoctor.record import dataclass
 from oomdoctor.rules.fields import Field, Items, Number, Plain, Record, Table, Text
 from oomdoctor.rules.language import MAX_CHARS
 from oomdoctor.rules.nodes import Problem, entries, place

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from oomdoctor.errors import Location, RuleError
 from oomdoctor.model.enums import Kind, Maturity, Safety, Severity
+from oomdoctor.record import dataclass
 from oomdoctor.rules.language import compile_expression
 from oomdoctor.rules.nodes import Problem, compose, data_of, entries, place
 from oomdoctor.rules.schema import check_shape

@@ -108,6 +108,7 @@ def test_help_loads_no_rules_and_no_pipeline(run_python: RunPython, tmp_path: Pa
         "oomdoctor.cli.lazy",
         "oomdoctor.cli.main",
         "oomdoctor.errors",
+        "oomdoctor.record",
     }
 
 
