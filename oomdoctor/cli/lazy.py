@@ -85,7 +85,7 @@ def write_examples(examples: Sequence[Example], formatter: click.HelpFormatter) 
 
 
 def _unknown(name: str, names: Mapping[str, Entry], ctx: click.Context) -> str:
-    if os.path.exists(name):  # noqa: PTH110 - pathlib would cost the start of every command
+    if os.path.exists(name):
         return f"No such command {name!r}. Did you mean `{ctx.command_path} diagnose {name}`?"
     from difflib import get_close_matches
 

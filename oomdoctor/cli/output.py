@@ -47,7 +47,7 @@ def write_result(text: str, *, path: str | None = None, force: bool = False) -> 
         _write_stdout(text)
         return
     try:
-        with open(path, "w" if force else "x", encoding="utf-8", newline="\n") as file:  # noqa: PTH123 - pathlib would cost the start
+        with open(path, "w" if force else "x", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except FileExistsError as error:
         raise InputError(

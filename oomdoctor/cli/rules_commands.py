@@ -168,12 +168,12 @@ def print_schema(output: str | None, *, force: bool) -> int:
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if the bundle is stale.")
 def write_bundle(directory: str | None, *, check: bool) -> int:
     """Compile the rules of DIRECTORY (those that are shipped, without it) to bundle.json."""
-    from oomdoctor.rules import bundle
+    from oomdoctor.rules import bundle, stored
 
     home = Path(directory) if directory else bundle.rules_dir()
     if check:
         current = bundle.is_current(home)
-        say(f"{home / bundle.BUNDLE} is {'current' if current else 'stale'}")
+        say(f"{home / stored.BUNDLE} is {'current' if current else 'stale'}")
         return int(ExitCode.DONE if current else ExitCode.FINDINGS)
     say(f"written to {bundle.write(home)}")
     return int(ExitCode.DONE)

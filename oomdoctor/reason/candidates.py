@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oomdoctor.model.core import RuleFault
 from oomdoctor.model.enums import Truth
+from oomdoctor.record import dataclass
 from oomdoctor.rules.evaluate import condition_verdict, leaves_of, weigh
 from oomdoctor.rules.leaves import timed_out_patterns
+from oomdoctor.rules.patterns import was_any_stopped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,9 +66,10 @@ def judge(ruleset: RuleSet, book: FactBook, *, certain: str = "unknown") -> Judg
     side: list[tuple[Rule, Verdict]] = []
     open_rules: list[tuple[str, tuple[str, ...]]] = []
     faults = [RuleFault(code=code, message=message) for code, message in ruleset.faults]
+    known: dict[int, Verdict] = {}
     for rule in sorted(ruleset.rules, key=lambda rule: rule.code):
         try:
-            gate = condition_verdict(rule.when, book)
+            gate = condition_verdict(rule.when, book, known)
             if gate.truth is Truth.FALSE:
                 continue
             if rule.cause is None:
@@ -77,7 +79,7 @@ def judge(ruleset: RuleSet, book: FactBook, *, certain: str = "unknown") -> Judg
             if gate.truth is Truth.UNKNOWN:
                 open_rules.append((rule.code, tuple(sorted(gate.missing))))
             cause = ruleset.causes[rule.cause]
-            weights = weigh(rule, book)
+            weights = weigh(rule, book, known)
             candidates.append(_candidate(rule, cause, gate, weights, certain))
             faults += _stopped_patterns(rule, gate, weights, book)
         except Exception as fault:  # noqa: BLE001 - a bug in one rule never hides the others
@@ -94,6 +96,8 @@ def _stopped_patterns(
     rule: Rule, gate: Verdict, weights: tuple[Weight, ...], book: FactBook
 ) -> list[RuleFault]:
     """Tell of patterns whose search ran out of time: their conditions stayed unknown."""
+    if not was_any_stopped():
+        return []
     open_parts = [rule.when] if gate.truth is Truth.UNKNOWN else []
     for line, weight in zip(rule.evidence, weights, strict=True):
         if weight.verdict.truth is Truth.UNKNOWN:

@@ -7,28 +7,23 @@ python -m oomdoctor.rules.bundle --check    exits 1 where it differs from the YA
 from __future__ import annotations
 
 import json
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from oomdoctor.errors import RuleError
+from oomdoctor.rules import stored
 from oomdoctor.rules.shape import Cause
+from oomdoctor.rules.stored import BUNDLE, CAUSES, FORMAT, PRIORS, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from oomdoctor.rules.nodes import Data
 
-CAUSES, PRIORS, BUNDLE = "causes.yaml", "priors.yaml", "bundle.json"
-FORMAT = 1
-FIXES_MARK = ',\n"fixes":[\n'
-
 
 def rules_dir() -> Path:
     """Return where the rules are: inside an installed package, else beside it in a checkout."""
-    package = Path(__file__).resolve().parent.parent
-    installed = package / "_rules"
-    return installed if installed.is_dir() else package.parent / "rules"
+    return Path(stored.home())
 
 
 def rule_files(directory: Path) -> list[Path]:
@@ -42,21 +37,26 @@ def build(directory: Path) -> dict[str, Any]:
 
     Paths are relative and rules sorted, so that equal rules give equal bundles everywhere.
     """
-    from oomdoctor.rules.codec import encode_cause, encode_fixes, encode_rule
+    from oomdoctor.rules.codec import Encoder, encode_cause, encode_fixes
+    from oomdoctor.rules.hints import hints_of
     from oomdoctor.rules.source import read_rule_file
 
+    encoder = Encoder()
     rules: list[dict[str, Any]] = []
     fixes: list[list[Any]] = []
     for path in rule_files(directory):
         source = read_rule_file(path)
         if source.rule is None:
             raise RuleError(source.problems[0].message, location=source.problems[0].location)
-        rules.append({**encode_rule(source.rule), "path": path.relative_to(directory).as_posix()})
+        rule = encoder.rule(source.rule)
+        rules.append({**rule, "path": path.relative_to(directory).as_posix()})
         fixes.append(encode_fixes(source.rule))
     return {
         "format": FORMAT,
         "files": fingerprints(directory),
         "causes": [encode_cause(cause) for cause in read_causes(directory).values()],
+        "patterns": hints_of(encoder.patterns()),
+        "leaves": encoder.leaves,
         "rules": rules,
         "fixes": fixes,
     }
@@ -72,11 +72,6 @@ def fingerprints(directory: Path) -> dict[str, list[int]]:
     }
 
 
-def fingerprint(content: bytes) -> list[int]:
-    """Return size and checksum of a file's content."""
-    return [len(content), zlib.crc32(content)]
-
-
 def bundle_text(directory: Path) -> str:
     """Return the bundle as text, one rule per line so that changes can be read."""
     bundle = build(directory)
@@ -88,14 +83,6 @@ def bundle_text(directory: Path) -> str:
         else:
             lines.append(f"{_compact(name)}:{_compact(value)}")
     return "{" + ",\n".join(lines) + "}\n"
-
-
-def split_fixes(text: str) -> tuple[str, list[str]]:
-    """Return a bundle's JSON text without the fixes, and those of each rule as JSON text."""
-    head, found, tail = text.partition(FIXES_MARK)
-    if not found:
-        return text, []
-    return head + "}", [row.removesuffix(",") for row in tail.split("\n")[:-2]]
 
 
 def write(directory: Path) -> Path:
@@ -147,7 +134,7 @@ def _read(path: Path) -> Data:
 
 
 def _compact(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(value, separators=(",", ":"))
 
 
 def main(arguments: list[str]) -> int:

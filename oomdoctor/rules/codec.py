@@ -1,4 +1,8 @@
-"""Compiled rules to plain JSON values and back; fixes are decoded when they are first looked at."""
+"""Compiled rules to plain JSON values and back.
+
+Leaves are stored once however many rules ask them, and a condition that is one leaf is its number;
+fixes are decoded when they are first looked at.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from oomdoctor.model.enums import Kind, Maturity, Safety, Severity
+from oomdoctor.rules import settings
 from oomdoctor.rules.shape import (
     Cause,
     Condition,
@@ -18,9 +23,10 @@ from oomdoctor.rules.shape import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 _TEXTS = ("code", "name", "cause", "title", "since", "says", "why", "known_problems", "path")
+_KINDS = {kind.value: kind for kind in Kind}
 _CAUSE_TEXTS = ("id", "resource", "definition", "tells_apart", "prior_reason")
 
 
@@ -29,7 +35,7 @@ class LazyFixes(Sequence[Fix]):
 
     __slots__ = ("_fixes", "_text")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: bytes) -> None:
         """Keep the JSON text of the fixes."""
         self._text = text
         self._fixes: tuple[Fix, ...] | None = None
@@ -61,58 +67,105 @@ class LazyFixes(Sequence[Fix]):
         return hash(self.decoded())
 
 
-def encode_rule(rule: Rule) -> dict[str, Any]:
-    """Return a rule as JSON values, without its fixes (and its inline tests)."""
-    return {
-        **{name: getattr(rule, name) for name in _TEXTS},
-        "severity": rule.severity.value,
-        "maturity": rule.maturity.value,
-        "related": list(rule.related),
-        "references": list(rule.references),
-        "confirm": dict(rule.confirm),
-        "when": _encode_condition(rule.when),
-        "evidence": [
-            [
-                _encode_condition(line.condition),
-                line.in_cause,
-                line.otherwise,
-                line.label,
-                line.group,
-            ]
-            for line in rule.evidence
-        ],
-        "explains": rule.explains and _encode_expression(rule.explains),
-    }
+class Encoder:
+    """Turns rules into JSON values and collects their leaves, each once."""
+
+    def __init__(self) -> None:
+        """Start without leaves."""
+        self.leaves: list[list[Any]] = []
+        self._numbers: dict[str, int] = {}
+
+    def rule(self, rule: Rule) -> dict[str, Any]:
+        """Return a rule as JSON values, without its fixes (and its inline tests)."""
+        return {
+            **{name: getattr(rule, name) for name in _TEXTS},
+            "severity": rule.severity.value,
+            "maturity": rule.maturity.value,
+            "related": list(rule.related),
+            "references": list(rule.references),
+            "confirm": dict(rule.confirm),
+            "when": self._condition(rule.when),
+            "evidence": [
+                [
+                    self._condition(line.condition),
+                    line.in_cause,
+                    line.otherwise,
+                    line.label,
+                    line.group,
+                ]
+                for line in rule.evidence
+            ],
+            "explains": rule.explains and _encode_expression(rule.explains),
+        }
+
+    def patterns(self) -> Iterator[str]:
+        """Yield all patterns that the leaves search."""
+        for _, tree, *_ in self.leaves:
+            yield from _patterns_in(tree)
+
+    def _condition(self, condition: Condition) -> int | list[Any]:
+        if condition.leaf is None:
+            parts = [self._condition(part) for part in condition.parts]
+            return [condition.op, parts, condition.heavy]
+        leaf = [*_encode_expression(condition.leaf), condition.heavy]
+        number = self._numbers.setdefault(json.dumps(leaf), len(self.leaves))
+        if number == len(self.leaves):
+            self.leaves.append(leaf)
+        return number
+
+
+def _patterns_in(tree: Any) -> Iterator[str]:  # noqa: ANN401 - any node of a tree
+    if isinstance(tree, list):
+        if tree and tree[0] == "matches":
+            yield tree[2]
+        else:
+            for part in tree:
+                yield from _patterns_in(part)
+
+
+class Decoder:
+    """Turns JSON values into rules, whose equal leaves are one object."""
+
+    def __init__(self, leaves: Sequence[list[Any]]) -> None:
+        """Take the leaves that conditions name by number."""
+        self._leaves = [
+            Condition(op="leaf", leaf=_expression(leaf[:4]), heavy=leaf[4]) for leaf in leaves
+        ]
+
+    def rule(self, value: Mapping[str, Any], fixes: bytes) -> Rule:
+        """Return the rule that was encoded; `fixes` is the JSON text of its fixes."""
+        return Rule(
+            **{name: value[name] for name in _TEXTS},
+            severity=Severity(value["severity"]),
+            maturity=Maturity(value["maturity"]),
+            related=tuple(value["related"]),
+            references=tuple(value["references"]),
+            confirm=value["confirm"],
+            when=self._condition(value["when"]),
+            evidence=tuple(
+                Evidence(
+                    condition=self._condition(condition),
+                    in_cause=in_cause,
+                    otherwise=otherwise,
+                    label=label,
+                    group=group,
+                )
+                for condition, in_cause, otherwise, label, group in value["evidence"]
+            ),
+            explains=value["explains"] and _expression(value["explains"]),
+            fixes=LazyFixes(fixes),
+        )
+
+    def _condition(self, value: Any) -> Condition:  # noqa: ANN401 - a number or a list of parts
+        if isinstance(value, int):
+            return self._leaves[value]
+        op, parts, heavy = value
+        return Condition(op=op, parts=tuple(self._condition(part) for part in parts), heavy=heavy)
 
 
 def encode_fixes(rule: Rule) -> list[Any]:
     """Return the fixes of a rule as JSON values; they are stored apart."""
     return [_encode_fix(fix) for fix in rule.fixes]
-
-
-def decode_rule(value: Mapping[str, Any], fixes: str) -> Rule:
-    """Return the rule that `encode_rule` encoded; `fixes` is the JSON text of its fixes."""
-    return Rule(
-        **{name: value[name] for name in _TEXTS},
-        severity=Severity(value["severity"]),
-        maturity=Maturity(value["maturity"]),
-        related=tuple(value["related"]),
-        references=tuple(value["references"]),
-        confirm=value["confirm"],
-        when=_condition(value["when"]),
-        evidence=tuple(
-            Evidence(
-                condition=_condition(condition),
-                in_cause=in_cause,
-                otherwise=otherwise,
-                label=label,
-                group=group,
-            )
-            for condition, in_cause, otherwise, label, group in value["evidence"]
-        ),
-        explains=value["explains"] and _expression(value["explains"]),
-        fixes=LazyFixes(fixes),
-    )
 
 
 def encode_cause(cause: Cause) -> dict[str, Any]:
@@ -134,7 +187,7 @@ def _encode_expression(expression: Expression) -> list[Any]:
 
 def _expression(value: list[Any]) -> Expression:
     source, tree, kind, reads = value
-    return Expression(source=source, tree=tree, kind=Kind(kind), reads=frozenset(reads))
+    return Expression(source=source, tree=tree, kind=_KINDS[kind], reads=frozenset(reads))
 
 
 def _encode_condition(condition: Condition) -> list[Any]:
@@ -165,13 +218,19 @@ def _encode_fix(fix: Fix) -> dict[str, Any]:
         "quality": fix.quality,
         "saves": saves
         and [_encode_expression(part) for part in (saves.low, saves.likely, saves.high)],
-        "patch": {dialect: dict(settings) for dialect, settings in fix.patch.items()},
+        "patch": {dialect: dict(keys) for dialect, keys in fix.patch.items()},
+        "expressions": {
+            text: _encode_expression(expression)
+            for text, expression in settings.expressions_in(fix.patch)
+        },
         "advice": fix.advice,
         "cautions": list(fix.cautions),
     }
 
 
 def _fix(value: Mapping[str, Any]) -> Fix:
+    compiled = value["expressions"].items()
+    settings.learn({text: _expression(expression) for text, expression in compiled})
     return Fix(
         id=value["id"],
         title=value["title"],

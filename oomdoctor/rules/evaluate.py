@@ -19,19 +19,28 @@ if TYPE_CHECKING:
     from oomdoctor.rules.shape import Condition, Evidence, Expression, Rule, RuleSet
 
 
-def condition_verdict(condition: Condition, book: FactBook) -> Verdict:
-    """Evaluate a condition: Kleene logic, with the facts that could still change the answer."""
+def condition_verdict(
+    condition: Condition, book: FactBook, known: dict[int, Verdict] | None = None
+) -> Verdict:
+    """Evaluate a condition: Kleene logic, with the facts that could still change the answer.
+
+    `known` keeps the verdicts on leaves that many rules share, by `id`, for one book.
+    """
     if condition.leaf is not None:
-        return leaf_verdict(condition.leaf.tree, book)
+        if known is None:
+            return leaf_verdict(condition.leaf.tree, book)
+        held = known.get(id(condition.leaf))
+        if held is None:
+            held = known[id(condition.leaf)] = leaf_verdict(condition.leaf.tree, book)
+        return held
     if condition.op == "not":
-        return negate(condition_verdict(condition.parts[0], book))
+        return negate(condition_verdict(condition.parts[0], book, known))
     absorbing = Truth.FALSE if condition.op == "all" else Truth.TRUE
     verdicts = []
     for heavy in (False, True):
-        part_verdicts = (
-            condition_verdict(part, book) for part in condition.parts if part.heavy is heavy
-        )
-        verdicts += list(part_verdicts)
+        verdicts += [
+            condition_verdict(part, book, known) for part in condition.parts if part.heavy is heavy
+        ]
         if any(verdict.truth is absorbing for verdict in verdicts):
             break  # cheap parts decide already: no pattern needs to be searched
     return combine(verdicts, absorbing=absorbing)
@@ -88,24 +97,27 @@ def nats(line: Evidence, truth: Truth) -> float:
             return 0.0
 
 
-def weigh(rule: Rule, book: FactBook) -> tuple[Weight, ...]:
+def weigh(
+    rule: Rule, book: FactBook, known: dict[int, Verdict] | None = None
+) -> tuple[Weight, ...]:
     """Weigh all evidence lines; of each group only the strongest one counts."""
-    weights = []
-    for line in rule.evidence:
-        verdict = condition_verdict(line.condition, book)
-        value = nats(line, verdict.truth)
-        weights.append(Weight(label=line.label, verdict=verdict, nats=value, group=line.group))
-    strongest: dict[str, Weight] = {}
-    for weight in weights:
-        if weight.group is not None:
-            held = strongest.get(weight.group)
-            if held is None or abs(weight.nats) > abs(held.nats):
-                strongest[weight.group] = weight
+    verdicts = [condition_verdict(line.condition, book, known) for line in rule.evidence]
+    values = [nats(*pair) for pair in zip(rule.evidence, (v.truth for v in verdicts), strict=True)]
+    strongest: dict[str, int] = {}
+    for at, line in enumerate(rule.evidence):
+        if line.group is not None:
+            held = strongest.setdefault(line.group, at)
+            if abs(values[at]) > abs(values[held]):
+                strongest[line.group] = at
     return tuple(
-        weight
-        if weight.group is None or strongest[weight.group] is weight
-        else replace(weight, counted=False)
-        for weight in weights
+        Weight(
+            label=line.label,
+            verdict=verdicts[at],
+            nats=values[at],
+            group=line.group,
+            counted=line.group is None or strongest[line.group] == at,
+        )
+        for at, line in enumerate(rule.evidence)
     )
 
 

@@ -170,13 +170,12 @@ def _line_count(key: str, book: FactBook, missing: set[str]) -> Rounded | None:
     return Rounded(len(text.splitlines()))
 
 
-def _keys(tree: Node) -> Iterator[str]:
-    if isinstance(tree, list):
-        if tree and tree[0] == "fact":
-            yield str(tree[1])
-        else:
-            for part in tree:
-                yield from _keys(part)
+def _keys(tree: Node) -> list[str]:
+    if not isinstance(tree, list):
+        return []
+    if tree and tree[0] == "fact":
+        return [str(tree[1])]
+    return [key for part in tree if isinstance(part, list) for key in _keys(part)]
 
 
 def _quotes(keys: tuple[str, ...], book: FactBook) -> tuple[Quote, ...]:

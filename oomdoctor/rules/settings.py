@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.model.enums import Kind
 from oomdoctor.rules.evaluate import expression_value
-from oomdoctor.rules.language import compile_expression
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from oomdoctor.facts.book import FactBook
     from oomdoctor.rules.shape import Expression
 
 MARK = "="
+_COMPILED: dict[str, Expression] = {}
 KINDS = (Kind.COUNT, Kind.RATIO, Kind.BOOL, Kind.ENUM, Kind.TEXT, Kind.SECONDS)
 
 
@@ -21,7 +23,28 @@ def expression_of(value: object) -> Expression | None:
     """Compile a setting that begins with `=`; None for a plain one, RuleError for a wrong one."""
     if not isinstance(value, str) or not value.startswith(MARK):
         return None
-    return compile_expression(value[len(MARK) :].strip())
+    known = _COMPILED.get(value)
+    if known is None:
+        from oomdoctor.rules.language import compile_expression
+
+        known = _COMPILED[value] = compile_expression(value[len(MARK) :].strip())
+    return known
+
+
+def learn(expressions: Mapping[str, Expression]) -> None:
+    """Take over settings that were compiled before, by their texts."""
+    _COMPILED.update(expressions)
+
+
+def expressions_in(settings: Mapping[str, object]) -> Iterator[tuple[str, Expression]]:
+    """Yield the texts of settings that are expressions, with what they compile to."""
+    for value in settings.values():
+        if isinstance(value, Mapping):
+            yield from expressions_in(value)
+        else:
+            expression = expression_of(value)
+            if expression is not None:
+                yield str(value), expression
 
 
 def filled(settings: Mapping[str, object], book: FactBook) -> dict[str, object] | None:
