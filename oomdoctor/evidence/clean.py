@@ -14,7 +14,7 @@ from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING
 
-from oomdoctor.evidence.prefixes import Parts, place_tag, split_prefixes
+from oomdoctor.evidence.prefixes import Parts, may_be_tagged, place_tag, split_prefixes
 from oomdoctor.model.core import Document, LogLine
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class _TagStripper:
         if text[:1] not in _TAG_STARTS:
             return text
         key = (line.stream, line.rank)
-        found = place_tag().match(text)
+        found = place_tag().match(text) if may_be_tagged(text) else None
         if found is None:
             self._tags.pop(key, None)
             return text

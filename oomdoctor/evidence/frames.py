@@ -61,7 +61,7 @@ def frame_head(text: str) -> FrameHead | None:
             number = int(found["line"])
             return FrameHead(found["path"], number, _bare(found["function"]), 0, "notebook")
         return None
-    if " In" in text:
+    if " In" in text and "[" in text:
         found = _cell().match(text)
         if found is not None:
             at = int(found["line"]) if found["line"] else None
@@ -72,6 +72,8 @@ def frame_head(text: str) -> FrameHead | None:
 
 
 def _old_notebook_or_rich(text: str) -> FrameHead | None:
+    if ".py" not in text and ".ipynb" not in text and "ipykernel" not in text and "<" not in text:
+        return None
     found = _rich().match(text)
     if found is not None:
         style = "pytest" if found["colon"] else "rich"

@@ -87,6 +87,7 @@ NAMES = (
     "factory",
     "python",
 )
+BANNER_NAMES = ("Transformers", "Pytorch", "Torch", "Xformers", "vLLM", "TRL")
 LISTING_ROWS = 5
 LISTING_KNOWN = 2
 """So many rows in a row are a listing, if so many of them are known libraries."""
@@ -111,24 +112,26 @@ def _columns() -> re.Pattern[str]:
     return re.compile(rf"\s*(?P<name>[A-Za-z][\w.-]*)\s+{VERSION}(?:\s.*)?\Z")
 
 
+SPOKEN_FORMS = (
+    ("ersion", rf"^[\s>*-]*`?{SPOKEN}`? [Vv]ersion(?: \([\w /?-]+\))?`?\s*[:=]\s*{VERSION}"),
+    ("", rf"^[\s>*-]*`?{SPOKEN}`?\s*[:=]\s*[\"']?{VERSION}[\"']?\s*(?:\(.*\))?,?\s*\Z"),
+    (" ", rf"^[\s>*-]*{SPOKEN} {VERSION}\s*\Z"),
+    ("...", rf"^\s*{SPOKEN} (?:info|version|install version)? ?\.{{3,}} {VERSION}"),
+    ("vLLM", rf"(?P<name>vLLM)(?: API server)? version v?{VERSION}"),
+    ("LLM engine (", rf"(?P<name>\bLLM) engine \({VERSION}\)"),
+    ("Unsloth ", rf"(?P<name>Unsloth) {VERSION}(?=[:\s])"),
+)
+"""How people and tools say a version: a literal of the form, and its pattern."""
+
+
 @cache
-def _spoken() -> tuple[re.Pattern[str], ...]:
-    return (
-        re.compile(rf"^[\s>*-]*`?{SPOKEN}`? [Vv]ersion(?: \([\w /?-]+\))?`?\s*[:=]\s*{VERSION}"),
-        re.compile(rf"^[\s>*-]*`?{SPOKEN}`?\s*[:=]\s*[\"']?{VERSION}[\"']?\s*(?:\(.*\))?,?\s*\Z"),
-        re.compile(rf"^[\s>*-]*{SPOKEN} {VERSION}\s*\Z"),
-        re.compile(rf"^\s*{SPOKEN} (?:info|version|install version)? ?\.{{3,}} {VERSION}"),
-        re.compile(rf"(?P<name>vLLM)(?: API server)? version v?{VERSION}"),
-        re.compile(rf"(?P<name>\bLLM) engine \({VERSION}\)"),
-        re.compile(rf"(?P<name>Unsloth) {VERSION}(?=[:\s])"),
-    )
+def _pattern(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
 
 
 @cache
 def _banner() -> re.Pattern[str]:
-    return re.compile(
-        rf"\b(?P<name>Transformers|Pytorch|Torch|Xformers|vLLM|TRL)\s?[=:] {VERSION}(?=[.\s\]]|\Z)"
-    )
+    return re.compile(rf"\b(?P<name>{'|'.join(BANNER_NAMES)})\s?[=:] {VERSION}(?=[.\s\]]|\Z)")
 
 
 @cache
@@ -207,8 +210,8 @@ def _spoken_facts(document: Document) -> Iterator[Fact]:
         text = line.text
         if not _may_state_version(text):
             continue
-        for pattern in _spoken():
-            found = pattern.search(text)
+        for mark, pattern in SPOKEN_FORMS:
+            found = _pattern(pattern).search(text) if mark in text else None
             if found is None:
                 continue
             name = "vllm" if found["name"] == "LLM" else found["name"]
@@ -216,7 +219,7 @@ def _spoken_facts(document: Document) -> Iterator[Fact]:
             if key is not None:
                 quote = document.quote(line, found.start("name"), found.end("version"))
                 yield stated(key, _public(found["version"]), quote)
-        if "= " in text or ": " in text:
+        if ("= " in text or ": " in text) and any(name in text for name in BANNER_NAMES):
             yield from _banner_facts(document, line)
 
 

@@ -48,9 +48,11 @@ _DATE = (
 _TIME = r"\d{1,2}:\d\d:\d\d(?:[.,:]\d{1,9})?(?: [AP]M)?"
 _ZONE = r"(?:Z| ?[+-]\d\d:?\d\d| UTC| [A-Z]{3,4}(?= \d{4}))?"
 _STAMP = rf"(?:{_DATE}[T _]{{1,2}})?{_TIME}{_ZONE}(?: \d{{4}}(?=\]))?"
-_LEVEL = (
-    r"(?:DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL|debug|info|warning|error|critical)"
+LEVELS = (
+    *("DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "CRITICAL", "FATAL"),
+    *("debug", "info", "warning", "error", "critical"),
 )
+_LEVEL = rf"(?:{'|'.join(LEVELS)})"
 
 
 def split_prefixes(line: str) -> Parts:
@@ -121,6 +123,8 @@ def _kubernetes(text: str) -> _Step | None:
 
 
 def _glog(text: str) -> _Step | None:
+    if not text[1:2].isdigit():
+        return None
     found = _glog_pattern().match(text)
     if found is None:
         return None
@@ -128,6 +132,8 @@ def _glog(text: str) -> _Step | None:
 
 
 def _levelled(text: str) -> _Step | None:
+    if not text.startswith(LEVELS):
+        return None
     found = _levelled_pattern().match(text)
     if found is None:
         return None
@@ -135,6 +141,8 @@ def _levelled(text: str) -> _Step | None:
 
 
 def _named_rank(text: str) -> _Step | None:
+    if not text.startswith(("Rank", "rank")):
+        return None
     found = _named_rank_pattern().match(text)
     if found is None:
         return None
@@ -143,6 +151,8 @@ def _named_rank(text: str) -> _Step | None:
 
 
 def _syslog(text: str) -> _Step | None:
+    if text[3:4] != " " or text[6:7] != " ":  # `Jan  2 10:00:00`
+        return None
     found = _syslog_pattern().match(text)
     if found is None:
         return None
@@ -219,6 +229,11 @@ def _syslog_pattern() -> re.Pattern[str]:
         r"(?P<stamp>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?) [\w.\-]+ "
         r"(?P<who>[\w.\-/@]{1,60}(?:\[\d+\])?): (?:\[ *\d+\.\d{3,9}\] )?"
     )
+
+
+def may_be_tagged(text: str) -> bool:
+    """Say cheaply whether `place_tag` could match."""
+    return text.startswith(("[", *LEVELS)) or (text[:1] in "EFCW" and text[1:2].isspace())
 
 
 @cache

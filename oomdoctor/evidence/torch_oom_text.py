@@ -44,7 +44,7 @@ _HEADS = (
     r"(?P<pool>Allocationondevice(?=\d*wouldexceed)|(?<=OutOfMemoryError:)Allocationondevice)",
 )
 
-_CLAUSES = {
+CLAUSES = {
     "exabyte": r"Triedtoallocate(?P<exabyte>morethan1EB)",
     "requested": rf"Triedtoallocate(?P<requested>{SIZE})(?:on(?:private|shared)pool)?",
     "preempted": r"(?P<preempted>Allocationwaspreemptivelyrejected)"
@@ -83,6 +83,43 @@ _CLAUSES = {
     "mps_hint": r"(?P<mps_hint>UsePYTORCH_MPS_HIGH_WATERMARK_RATIO)",
 }
 
+MARKS = {
+    "exabyte": "morethan1EB",
+    "requested": "Triedtoallocate",
+    "preempted": "preemptivelyrejected",
+    "asked": "Requestedsize:",
+    "index": "",
+    "typo": "capactyof",
+    "capacity": "capacityof",
+    "free": "ofwhich",
+    "process": "Process",
+    "this_process": "thisprocesshas",
+    "allocated": "isallocatedbyPyTorch",
+    "private": "allocatedinprivatepools",
+    "unallocated": "isreservedbyPyTorchbutunallocated",
+    "old_capacity": "totalcapacity",
+    "old_allocated": "alreadyallocated",
+    "active": "currentactive",
+    "old_free": "free",
+    "allowed": "allowed",
+    "cached": "cached",
+    "reserved": "reservedintotalbyPyTorch",
+    "mps_allocated": "MPSallocated:",
+    "other": "otherallocations:",
+    "mps_allowed": "maxallowed:",
+    "pool_index": "wouldexceedallowedmemory",
+    "pool_reason": "(outofmemory)",
+    "pool_allocated": "Currentlyallocated:",
+    "pool_requested": "Requested:",
+    "pool_capacity": "Devicelimit:",
+    "pool_free": "accordingtoCUDA",
+    "pool_allowed": "PyTorchlimit",
+    "hint": "Ifreserved",
+    "empty_cache": "empty_cache",
+    "mps_hint": "UsePYTORCH_MPS_HIGH_WATERMARK_RATIO",
+}
+"""A literal of each clause: one whose literal a text lacks need not be compiled."""
+
 CLOSING = frozenset({"hint", "empty_cache", "mps_hint"})
 GAP = 200
 """A clause that nobody has seen yet may be this long; what follows on its line is still read."""
@@ -105,8 +142,9 @@ def head_pattern() -> re.Pattern[str]:
 
 
 @cache
-def _clause_pattern() -> re.Pattern[str]:
-    return re.compile(r"[.,;:()'\"\\]*(?:" + "|".join(_CLAUSES.values()) + ")")
+def _clause_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
+    forms = "|".join(CLAUSES[name] for name in names)
+    return re.compile(rf"[.,;:()'\"\\]*(?:{forms})")
 
 
 def clauses(run: Run, start: int, limit: int) -> Iterator[Clause]:
@@ -114,7 +152,7 @@ def clauses(run: Run, start: int, limit: int) -> Iterator[Clause]:
 
     Between two of them an unknown clause may stand, but only on the same line.
     """
-    pattern = _clause_pattern()
+    pattern = _clause_pattern(tuple(name for name, mark in MARKS.items() if mark in run.text))
     at = start
     while at < limit:
         found = pattern.match(run.text, at, limit)

@@ -142,7 +142,7 @@ def _facts_of_line(document: Document, line: LogLine) -> Iterator[Fact]:
 
 
 def _stats(document: Document, line: LogLine) -> Iterator[Fact]:
-    if ".all." not in line.text and "num_" not in line.text:
+    if not any(name in line.text for name in STATS):
         return
     for found in _stat().finditer(line.text):
         yield stated(STATS[found["name"]], int(found["count"]), document.quote(line, *found.span()))
