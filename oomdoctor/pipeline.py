@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from oomdoctor.errors import InputError
@@ -195,7 +195,7 @@ def _sources(
             number = sum(one.artifact.path is None for one in sources)
             label = name if number == 0 else f"{name[:-1]}-{number + 1}>"
             sources.append(source_of_text(item, name=label))
-        elif Path(item).is_dir():
+        elif os.path.isdir(item):
             sources += _directory(item, notes)
         else:
             sources.append(read_source(item, stdin=stdin))
@@ -204,6 +204,8 @@ def _sources(
 
 def _directory(path: str, notes: list[str]) -> list[Source]:
     sources: list[Source] = []
+    from pathlib import Path
+
     for entry in sorted(Path(path).iterdir()):
         if entry.name.startswith(".") or not entry.is_file():
             continue
@@ -223,7 +225,7 @@ def is_text(item: str) -> bool:
     if item == "-" or not item.strip():
         return not item.strip()
     try:
-        if Path(item).exists():
+        if os.path.exists(item):
             return False
     except (OSError, ValueError):
         return True

@@ -5,6 +5,7 @@ Results go to standard output, everything else to standard error.
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import click
@@ -59,7 +60,11 @@ def cli() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and leave with its exit code.
+
+    One answer makes hardly any garbage in cycles, so looking for it is put off.
+    """
+    gc.set_threshold(100_000)
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 

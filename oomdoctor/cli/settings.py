@@ -8,10 +8,14 @@ Sample:
 
 from __future__ import annotations
 
+import os
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from oomdoctor.errors import InputError, Location
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TABLE = "[tool.oomdoctor]"
 KNOWN = ("rules",)
@@ -19,9 +23,12 @@ KNOWN = ("rules",)
 
 def rule_directories(start: Path | None = None) -> tuple[str, ...]:
     """Return the rule directories that the nearest pyproject.toml names, as paths that exist."""
-    path = find_settings(start or Path.cwd())
-    if path is None:
+    found = find_settings(os.fspath(start or os.getcwd()))
+    if found is None:
         return ()
+    from pathlib import Path
+
+    path = Path(found)
     table = read_table(path)
     unknown = sorted(set(table) - set(KNOWN))
     if unknown:
@@ -33,17 +40,21 @@ def rule_directories(start: Path | None = None) -> tuple[str, ...]:
     return tuple(_directory(entry, path) for entry in _entries(table.get("rules", []), path))
 
 
-def find_settings(start: Path) -> Path | None:
+def find_settings(start: str) -> str | None:
     """Return the nearest pyproject.toml upward from `start` that has our table."""
-    for folder in (start, *start.parents):
-        path = folder / "pyproject.toml"
+    folder = os.path.abspath(start)
+    while True:
+        path = os.path.join(folder, "pyproject.toml")
         try:
-            if path.is_file():
-                text = path.read_text(encoding="utf-8", errors="replace")
-                return path if TABLE in text else None
+            if os.path.isfile(path):
+                with open(path, encoding="utf-8", errors="replace") as file:
+                    return path if TABLE in file.read() else None
         except OSError:
             return None
-    return None
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
 
 
 def read_table(path: Path) -> dict[str, object]:
@@ -85,5 +96,5 @@ def _directory(entry: str, path: Path) -> str:
 
 def _shown(path: Path) -> str:
     """Name a path as seen from the working directory, where it lies below it."""
-    here = Path.cwd()
+    here = os.getcwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

@@ -6,11 +6,10 @@ nothing about the settings that it does not show.
 
 from __future__ import annotations
 
-import json
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from oomdoctor.facts import tables
 from oomdoctor.model.core import Fact
 from oomdoctor.model.enums import Origin
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from oomdoctor.facts.book import FactBook
     from oomdoctor.model.core import Value
 
-TABLE = Path(__file__).resolve().parent.parent / "tables" / "defaults.json"
 CLOSING = ("train-config", "serve-config")
 _LAYERS = {
     "transformers": ("transformers", "transformers-optimizer"),
@@ -50,7 +48,7 @@ class _Default(NamedTuple):
 @cache
 def table() -> Mapping[str, Mapping[str, object]]:
     """Return the table of defaults; read once, when first asked for."""
-    loaded: dict[str, Mapping[str, object]] = json.loads(TABLE.read_text(encoding="utf-8"))
+    loaded: dict[str, Mapping[str, object]] = tables.table("defaults")
     return loaded
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from oomdoctor.facts import gpus, models
+from typing import TYPE_CHECKING
+
 from oomdoctor.facts.derivation import Derivation, Inputs, MissingFactError, Outcome, derives
 
+if TYPE_CHECKING:
+    from oomdoctor.facts import gpus, models
+
+GIB = 1 << 30
 SHAPE_SLACK = 0.10
 _COUNTS = (
     "params",
@@ -27,7 +32,10 @@ _WHOLE = {"embed_tokens": 1, "lm_head": 1, "wte": 1}
 
 def _found(facts: Inputs) -> models.Found:
     """Return the model that the name means; without one the derivation gives nothing."""
-    found = models.lookup(facts.text("model.name"))
+    name = facts.text("model.name")
+    from oomdoctor.facts import models
+
+    found = models.lookup(name)
     if found is None:
         raise MissingFactError("model.name")
     return found
@@ -69,7 +77,9 @@ def kind(facts: Inputs) -> Outcome:
 def positions(facts: Inputs) -> Outcome | None:
     """How positions enter, by the architecture of the model's name."""
     found = _found(facts)
-    kind_of = models.positions_of(found.model.architecture)
+    from oomdoctor.facts.models import positions_of
+
+    kind_of = positions_of(found.model.architecture)
     return None if kind_of is None else Outcome(kind_of, _source(found))
 
 
@@ -114,7 +124,10 @@ def params_of_shape(facts: Inputs) -> Outcome | None:
 @derives("model.params", reads=("model.name",))
 def params_of_name(facts: Inputs) -> Outcome | None:
     """The size that a name such as `my-model-7b` states; a guess within 8 %."""
-    size = models.stated_size(facts.text("model.name"))
+    name = facts.text("model.name")
+    from oomdoctor.facts import models
+
+    size = models.stated_size(name)
     if size is None:
         return None
     return Outcome(size, "size in the model's name", models.SIZE_SLACK * size, guess=True)
@@ -209,40 +222,50 @@ def trainable_share(facts: Inputs) -> Outcome | None:
 
 
 def _cards(facts: Inputs) -> tuple[gpus.Gpu, ...]:
-    found = gpus.lookup(facts.text("gpu.name"))
+    name = facts.text("gpu.name")
+    from oomdoctor.facts import gpus
+
+    found = gpus.lookup(name)
     if not found:
         raise MissingFactError("gpu.name")
     return found
 
 
+def _slice_size(facts: Inputs) -> float | None:
+    """Return the GiB that the name of a slice states, None where the card is no slice."""
+    name = facts.text("gpu.name")
+    from oomdoctor.facts.gpus import split_mig
+
+    return split_mig(name)[1]
+
+
 @derives("gpu.mig", reads=("gpu.name",))
 def mig(facts: Inputs) -> Outcome | None:
     """A name such as `... MIG 2g.20gb` is that of a slice."""
-    _, size = gpus.split_mig(facts.text("gpu.name"))
+    size = _slice_size(facts)
     return None if size is None else Outcome(value=True, source="name of the device")
 
 
 @derives("gpu.mig_slice", reads=("gpu.name",))
 def mig_slice(facts: Inputs) -> Outcome | None:
     """The memory that the slice's name states, within 8 %."""
-    _, size = gpus.split_mig(facts.text("gpu.name"))
+    size = _slice_size(facts)
     if size is None:
         return None
-    return Outcome(size * gpus.GIB, "name of the slice", 0.08 * size * gpus.GIB)
+    return Outcome(size * GIB, "name of the slice", 0.08 * size * GIB)
 
 
 @derives("gpu.total", reads=("gpu.name", "oom.capacity"))
 def total(facts: Inputs) -> Outcome | None:
     """The memory that the card's name fixes; not where a message states it or variants share it."""
     found = _cards(facts)
-    if gpus.split_mig(facts.text("gpu.name"))[1] is not None:
+    if _slice_size(facts) is not None or facts.get("oom.capacity") is not None:
         return None
-    if facts.get("oom.capacity") is not None:
-        return None
-    fixed = gpus.fixed_total(found)
-    if fixed is None:
-        return None
-    return Outcome(fixed.bytes, f"table of cards: {found[0].name}", fixed.slack_bytes)
+    from oomdoctor.facts.gpus import fixed_total
+
+    fixed = fixed_total(found)
+    source = f"table of cards: {found[0].name}"
+    return None if fixed is None else Outcome(fixed.bytes, source, fixed.slack_bytes)
 
 
 @derives("gpu.compute_capability", reads=("gpu.name",))

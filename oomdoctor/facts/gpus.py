@@ -10,13 +10,12 @@ A name may fit several cards; then only what all of them share is known.
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
-TABLE = Path(__file__).resolve().parent.parent / "tables" / "gpus.json"
+from oomdoctor.facts.tables import table
+
 MIB = 1 << 20
 GIB = 1 << 30
 SPREAD = 1.10
@@ -71,7 +70,7 @@ class Total(NamedTuple):
 @cache
 def cards() -> tuple[Gpu, ...]:
     """Return the table; read once, when first asked for."""
-    return tuple(_card(row) for row in json.loads(TABLE.read_text(encoding="utf-8")))
+    return tuple(_card(row) for row in table("gpus"))
 
 
 def _card(row: dict[str, object]) -> Gpu:

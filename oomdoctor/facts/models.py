@@ -9,15 +9,14 @@ It never guesses between families: `Qwen1.5-7B` is not `Qwen2.5-7B`.
 
 from __future__ import annotations
 
-import json
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from oomdoctor.facts.tables import table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-TABLE = Path(__file__).resolve().parent.parent / "tables" / "models.json"
 SIZE_SLACK = 0.08
 _VARIANTS = (
     "instruct",
@@ -76,7 +75,7 @@ class Found(NamedTuple):
 @cache
 def models() -> tuple[Model, ...]:
     """Return the table; read once, when first asked for."""
-    return tuple(_model(row) for row in json.loads(TABLE.read_text(encoding="utf-8")))
+    return tuple(_model(row) for row in table("models"))
 
 
 def _model(row: dict[str, object]) -> Model:

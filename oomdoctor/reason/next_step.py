@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oomdoctor.model.enums import Truth
@@ -11,6 +11,7 @@ from oomdoctor.model.plan import Measurement
 from oomdoctor.reason.backends import spelled
 from oomdoctor.reason.fallbacks import fallbacks, is_known
 from oomdoctor.reason.rank import OTHER_PRIOR
+from oomdoctor.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -64,11 +65,12 @@ def measurements(
     measurement with a command even where no rule could gain from any.
     """
     names, belief = _belief(ranking)
+    known = _entropy(belief)
     by_command: dict[str, list[_Answerable]] = {}
     costs: dict[str, float] = {}
     for question in _questions(ranking):
         askable = _askable(question.missing, book, sources or {})
-        outcome = _outcome(question, belief)
+        outcome = _outcome(question, belief, known)
         for command, (fact, cost) in askable.items():
             costs[command] = cost
             answer = replace(outcome, fact=fact, gain=outcome.gain / len(askable))
@@ -152,12 +154,13 @@ def _obtain(key: str) -> tuple[str, float] | None:
     return message.obtain, message.cost_s
 
 
-def _outcome(question: _Question, belief: Sequence[float]) -> _Answerable:
-    """Update the belief by either answer; the gain is the expected drop of its entropy."""
+def _outcome(question: _Question, belief: Sequence[float], entropy: float) -> _Answerable:
+    """Update the belief by either answer; the gain is the expected drop of its `entropy`."""
     cause, (in_cause, otherwise) = question.cause, question.seen
-    seen = [in_cause if index == cause else otherwise for index in range(len(belief))]
-    true_mass = [mass * share for mass, share in zip(belief, seen, strict=True)]
-    false_mass = [mass * (1 - share) for mass, share in zip(belief, seen, strict=True)]
+    true_mass = [mass * otherwise for mass in belief]
+    true_mass[cause] = belief[cause] * in_cause
+    false_mass = [mass * (1 - otherwise) for mass in belief]
+    false_mass[cause] = belief[cause] * (1 - in_cause)
     p_true, p_false = math.fsum(true_mass), math.fsum(false_mass)
     if_true, if_false = _normalised(true_mass), _normalised(false_mass)
     expected = p_true * _entropy(if_true) + p_false * _entropy(if_false)
@@ -165,7 +168,7 @@ def _outcome(question: _Question, belief: Sequence[float]) -> _Answerable:
     return _Answerable(
         question=question,
         fact="",
-        gain=max(0.0, _entropy(belief) - expected),
+        gain=max(0.0, entropy - expected),
         if_true=if_true,
         if_false=if_false,
         flips=_leader(if_true) != leader or _leader(if_false) != leader,
@@ -174,15 +177,16 @@ def _outcome(question: _Question, belief: Sequence[float]) -> _Answerable:
 
 def _normalised(masses: Sequence[float]) -> tuple[float, ...]:
     total = math.fsum(masses)
-    return tuple(mass / total for mass in masses) if total > 0 else tuple(masses)
+    return tuple([mass / total for mass in masses]) if total > 0 else tuple(masses)
 
 
 def _entropy(belief: Sequence[float]) -> float:
-    return -math.fsum(mass * math.log2(mass) for mass in belief if mass > 0)
+    log2 = math.log2
+    return -math.fsum([mass * log2(mass) for mass in belief if mass > 0])
 
 
 def _leader(belief: Sequence[float]) -> int:
-    return max(range(len(belief)), key=lambda index: belief[index])
+    return belief.index(max(belief))
 
 
 def _rounded(rate: float) -> float:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import OomdoctorError
 from oomdoctor.model.enums import Safety, Truth
 from oomdoctor.model.plan import Patch, Prescription, Saving
+from oomdoctor.record import dataclass
 from oomdoctor.rules.evaluate import condition_verdict, expression_value
 
 if TYPE_CHECKING:
@@ -173,7 +173,6 @@ def _patches(
     """Spell the change for the given configs; None where they hold all of it already."""
     if not fix.patch:
         return ()
-    from oomdoctor.configs.patch import patch
     from oomdoctor.rules.settings import filled
 
     written = _dialects_of(readings, fix)
@@ -183,11 +182,19 @@ def _patches(
     except OomdoctorError:
         return ()
     settings = {name: keys for name, keys in found.items() if keys}
+    if not readings:
+        return _as_settings(settings)
+    from oomdoctor.configs.patch import patch
+
     try:
         made = patch(readings, settings) if settings else ()
     except Exception:  # noqa: BLE001 - a file that cannot be edited still gets its settings named
-        return tuple(Patch(dialect=name, settings=keys) for name, keys in settings.items())
+        return _as_settings(settings)
     return None if written and settings and not made else made
+
+
+def _as_settings(settings: Mapping[str, Mapping[str, object]]) -> tuple[Patch, ...]:
+    return tuple(Patch(dialect=name, settings=keys) for name, keys in settings.items())
 
 
 def _dialects_of(readings: Sequence[ConfigReading], fix: Fix) -> tuple[str, ...]:
