@@ -10,11 +10,13 @@ A stack belongs to the failure that it ends in, else to the nearest one of the s
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from dataclasses import replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from oomdoctor.evidence.frames import exception_of
+from oomdoctor.evidence.free_stacks import FreeStacks
 from oomdoctor.evidence.phase import phase_of
 from oomdoctor.evidence.phase_text import phase_at, phase_before
 from oomdoctor.evidence.progress import progress_facts
@@ -22,14 +24,11 @@ from oomdoctor.evidence.python_traceback import facts_of, quoted_code
 from oomdoctor.model.core import Fact
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from oomdoctor.evidence.stacks import Stack
-    from oomdoctor.model.core import Document, Failure, LogLine
+    from oomdoctor.model.core import Document, Failure
 
-_TAIL_LINES = 8
-_GAP_LINES = 4
-_LEAD_LINES = 8
 _AGAIN_LINES = 60
 _TRACED = frozenset({"gpu-oom", "host-oom", "shm", "assert", "illegal-access", "other"})
 
@@ -48,38 +47,32 @@ def locate(
     """Find the line and the stack of each failure; exact matches are given away first."""
     numbers = [line.number for line in document.lines]
     places = [_index_of(document, failure, numbers) for failure in failures]
-    owned: dict[int, Stack] = {}
-    free = list(found)
+    free = FreeStacks(document, found)
+    owned = {position: free.take_ending_in(index) for position, index in enumerate(places)}
     for position, index in enumerate(places):
-        exact = next((one for one in free if _ends_in(document, one, index)), None)
-        if exact is not None:
-            owned[position] = exact
-            free.remove(exact)
-    for position, index in enumerate(places):
-        if position in owned:
-            continue
-        near = _nearest(document, index, free)
-        if near is not None:
-            owned[position] = near
-            free.remove(near)
-        elif (alone := quoted_code(document, index)) is not None:
-            owned[position] = alone
+        if owned[position] is None:
+            owned[position] = free.take_near(index) or quoted_code(document, index)
     located = [
-        Located(failure, places[position], owned.get(position))
+        Located(failure, places[position], owned[position])
         for position, failure in enumerate(failures)
     ]
-    return tuple(_borrowed(one, located) for one in located)
+    return tuple(_borrowed(located))
 
 
-def _borrowed(one: Located, located: Sequence[Located]) -> Located:
+def _borrowed(located: Sequence[Located]) -> Iterator[Located]:
     """Give a message that is printed again with its traceback a little later that traceback."""
-    if one.stack is not None:
-        return one
-    for other in located:
-        same = (other.failure.kind, other.failure.rank) == (one.failure.kind, one.failure.rank)
-        if same and other.stack is not None and 0 < other.at - one.at <= _AGAIN_LINES:
-            return one._replace(stack=other.stack)
-    return one
+    traced: dict[tuple[str, int | None], list[tuple[int, Stack]]] = {}
+    for one in located:
+        if one.stack is not None:
+            key = (one.failure.kind, one.failure.rank)
+            traced.setdefault(key, []).append((one.at, one.stack))
+    for rows in traced.values():
+        rows.sort(key=itemgetter(0))
+    for one in located:
+        rows = traced.get((one.failure.kind, one.failure.rank), [])
+        at = bisect_right(rows, one.at, key=itemgetter(0))
+        near = at < len(rows) and rows[at][0] - one.at <= _AGAIN_LINES
+        yield one._replace(stack=rows[at][1]) if one.stack is None and near else one
 
 
 def attached(document: Document, located: Located) -> Failure:
@@ -145,50 +138,3 @@ def _index_of(document: Document, failure: Failure, numbers: list[int]) -> int:
         if same_rank and failure.line_quote.text in line.text:
             return index
     return first
-
-
-def _same_writer(stack: Stack, line: LogLine) -> bool:
-    return (stack.stream, stack.rank) == (line.stream, line.rank)
-
-
-def _ends_in(document: Document, stack: Stack, index: int) -> bool:
-    """Say whether `stack` ends in the line `index`, or spans it."""
-    line = document.lines[index]
-    if not _same_writer(stack, line):
-        return False
-    return stack.ending == index or (
-        stack.ending is not None and stack.first <= index <= stack.last
-    )
-
-
-def _nearest(document: Document, index: int, free: Sequence[Stack]) -> Stack | None:
-    """Choose a stack that ended shortly before the line, else one that starts shortly after."""
-    line = document.lines[index]
-    own = [stack for stack in free if stack.frames and _same_writer(stack, line)]
-    before = [
-        stack
-        for stack in own
-        if stack.last < index
-        and _lines_between(document, stack.last, index)
-        <= (_TAIL_LINES if stack.ending is not None else _GAP_LINES)
-    ]
-    if before:
-        return max(before, key=lambda stack: stack.last)
-    after = [
-        stack
-        for stack in own
-        if stack.first > index and _lines_between(document, index, stack.first) <= _LEAD_LINES
-    ]
-    return min(after, key=lambda stack: stack.first, default=None)
-
-
-def _lines_between(document: Document, start: int, end: int) -> int:
-    """Count the lines of the same writer between two lines."""
-    own = document.lines[end]
-    if end - start > 400:
-        return end - start
-    return sum(
-        1
-        for line in document.lines[start + 1 : end]
-        if (line.stream, line.rank) == (own.stream, own.rank)
-    )

@@ -1,6 +1,6 @@
 """Blocks of whole lines out of a byte stream, bounded however large the input or a line is.
 
-An input of up to 32 MiB is kept whole. Of a larger one the head, the tail and what surrounds the
+An input of up to 8 MiB is kept whole. Of a larger one the head, the tail and what surrounds the
 literals of failures stay, with true line numbers; the rest is only counted. A line longer than
 64 KiB (a progress bar that wrote carriage returns for days) keeps its head, its tail and what
 surrounds the first literal in it.
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 256 * 1024
 LINE_BYTES = 64 * 1024
-WHOLE_BYTES = 32 * 1024 * 1024
+WHOLE_BYTES = 8 * 1024 * 1024
 HEAD_BLOCKS = 8
 TAIL_BLOCKS = 16
 STRONG_BLOCKS = 32

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _DROPPED = (*range(9), 11, 12, *range(14, 32), 0x7F, 0xFEFF, 0x200B, 0x2060)
 _CONTROLS = {**dict.fromkeys(_DROPPED, ""), 0xA0: " "}
+_LONG_CHARS = 300
+_DIGITS = 40
 _COMMON_SHARE = 0.8
 _COMMON_LINES = 5
 _LEVEL_WORDS = frozenset(
@@ -48,7 +50,7 @@ def clean(source: Source) -> Document:
 
 def _segments(raw: str) -> Iterable[str]:
     """Take escapes off and split what carriage returns and backspaces wrote over itself."""
-    text = raw
+    text = raw if len(raw) < _LONG_CHARS else _shorter_numbers(raw)
     if not text.isprintable():
         text = (_escapes().sub("", text) if "\x1b" in text else text).rstrip("\r")
         if "\r" in text or "\x08" in text:
@@ -60,6 +62,11 @@ def _segments(raw: str) -> Iterable[str]:
     if "%|" in text or "[rank" in text[1:] or text.startswith('{"'):
         return _unglued(text)
     return (text,)
+
+
+def _shorter_numbers(text: str) -> str:
+    """Cut numbers of hundreds of digits, which neither an integer nor a float can take up."""
+    return _number().sub(lambda found: found[0][:_DIGITS], text)
 
 
 def _unglued(text: str) -> Iterator[str]:
@@ -199,6 +206,11 @@ def _escapes() -> re.Pattern[str]:
         r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?|\x1b[@-Z\\^_=>78]"
         r"|\x1b[()][A-Z0-9]|\^\[\[[\d;]*[mK]|\[(?:0|1|[34]\d|9\d|[0-2];\d\d|\d\d;\d)?m(?![\]\w]*\])"
     )
+
+
+@cache
+def _number() -> re.Pattern[str]:
+    return re.compile(r"\d{100,}")
 
 
 @cache

@@ -17,6 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.amounts import flag, stated
+from oomdoctor.evidence.haystack import haystack_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,11 +92,19 @@ def _platform_words() -> tuple[str, ...]:
     )  # fmt: skip - a flat list of literals
 
 
+@cache
+def _words() -> tuple[str, ...]:
+    """Return all literals in lower case: a line without any of them is not looked at."""
+    words = (*CONTAINER_WORDS, "/docker", *NOTEBOOK_WORDS, *_platform_words())
+    return tuple(word.lower() for word in words)
+
+
 def sign_facts(document: Document) -> Iterator[Fact]:
     """Yield the platform, and whether it is a container or a notebook."""
     best: tuple[int, str, LogLine, tuple[int, int]] | None = None
     container = notebook = None
-    for line in document.lines:
+    for index in haystack_of(document).lines_with(_words()):
+        line = document.lines[index]
         text = line.text[:LONGEST]
         lower = text.lower()
         if container is None and _has_container_sign(lower):

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from oomdoctor.model.core import Document
 
 
+MOST_LINES = 2000
+LAST_LINES = 500
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Haystack:
     """A document with its lines in lower case as one text, and where each line starts in it."""
@@ -40,14 +44,31 @@ class Haystack:
                 at = self.text.find(literal, self.starts[following])
         return sorted(hits)
 
+    def telling(self, literals: Iterable[str]) -> list[int]:
+        """Return `lines_with`; of thousands of lines the first and the last ones."""
+        found = self.lines_with(literals)
+        if len(found) <= MOST_LINES:
+            return found
+        return [*found[: MOST_LINES - LAST_LINES], *found[-LAST_LINES:]]
+
     def lowered(self, index: int) -> str:
         """Return line `index` in lower case."""
         end = self.starts[index + 1] - 1 if index + 1 < len(self.starts) else len(self.text)
         return self.text[self.starts[index] : end]
 
 
+_newest: list[Haystack] = []
+"""The one made last: the readers of a document ask for the same one after another."""
+
+
 def haystack_of(document: Document) -> Haystack:
     """Lower the document once, so that every literal is one scan of one text."""
+    if not (_newest and _newest[0].document is document):
+        _newest[:] = [_made_of(document)]
+    return _newest[0]
+
+
+def _made_of(document: Document) -> Haystack:
     lowered = [line.text.lower() for line in document.lines]
     lengths = (len(line) + 1 for line in lowered[:-1])
     starts = tuple(accumulate(lengths, initial=0)) if lowered else ()

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from oomdoctor.evidence.haystack import haystack_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -33,8 +35,9 @@ Item = TypeVar("Item")
 
 def failure_index(document: Document) -> int | None:
     """Return the index (in `document.lines`) of the first line that announces a failure."""
-    for index, line in enumerate(document.lines):
-        lower = line.text.lower()
+    haystack = haystack_of(document)
+    for index in haystack.lines_with(ANNOUNCED):
+        lower = haystack.lowered(index)
         at = min((lower.find(word) for word in ANNOUNCED if word in lower), default=-1)
         if at >= 0 and not any(word in lower[:at] for word in SPOKEN_OF):
             return index
@@ -47,7 +50,8 @@ def message_states_balance(document: Document) -> bool:
     Figures that were printed at another moment must not be mixed with those of the message.
     """
     words = ("already allocated", "allocated by pytorch", "mps allocated:")
-    return any(word in line.text.lower() for line in document.lines for word in words)
+    haystack = haystack_of(document)
+    return any(haystack.has(word) for word in words)
 
 
 def at_failure(

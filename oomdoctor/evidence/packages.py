@@ -21,6 +21,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from oomdoctor.evidence.amounts import first_of_each, stated
+from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.evidence.machine_report import machine_facts
 from oomdoctor.model.core import Reading
 
@@ -206,7 +207,8 @@ def _row(document: Document, line: LogLine, found: re.Match[str]) -> Row:
 
 
 def _spoken_facts(document: Document) -> Iterator[Fact]:
-    for line in document.lines:
+    for index in haystack_of(document).lines_with(NAMES):
+        line = document.lines[index]
         text = line.text
         if not _may_state_version(text):
             continue

@@ -12,6 +12,7 @@ The last line that tells counts; a line of plain training progress says that the
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from oomdoctor.evidence.progress_lines import parse_progress
@@ -133,6 +134,7 @@ _MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
 )
+_TRAINING = "training"
 _OVER = (
     "***** running training",
     "'loss':",
@@ -178,9 +180,9 @@ def phase_before(document: Document, index: int) -> TextPhase | None:
     for at in range(index - 1, max(-1, index - 1 - _LOOK_BACK), -1):
         line = document.lines[at]
         lowered = line.text[:400].lower()
-        if any(word in lowered for word in _OVER):
-            return None
         phase = _phase_of_line(lowered)
+        if phase == _TRAINING:
+            return None
         if phase is not None:
             over = _finished(lowered) or (stepped and phase != "eval")
             return None if over else TextPhase(phase, line, at)
@@ -189,7 +191,11 @@ def phase_before(document: Document, index: int) -> TextPhase | None:
     return None
 
 
+@lru_cache(maxsize=4096)
 def _phase_of_line(lowered: str) -> str | None:
+    """Return the phase that a line announces; remembered, since failures share their past."""
+    if any(word in lowered for word in _OVER):
+        return _TRAINING
     for phase, words in _MARKS:
         if any(word in lowered and _starts(lowered, word) for word in words):
             return phase

@@ -13,7 +13,7 @@ step 164      iter: 300      [iter 50]      Step 3/1000
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -74,12 +74,13 @@ class Progress(NamedTuple):
     evaluates: bool = False
 
 
+@lru_cache(maxsize=4096)
 def parse_progress(line: LogLine) -> Progress | None:
-    """Parse a line of progress, None where it is none."""
+    """Parse a line of progress, None where it is none; remembered, as failures share their past."""
     text = line.text[:2000]
     if "%|" in text:
         return _bar(line, text)
-    if not _any_digit(text):
+    if _digit().search(text) is None:
         return None
     lowered = text.lower()
     if "'epoch'" in text or '"epoch"' in text:
@@ -113,10 +114,6 @@ _NO_PROGRESS = (
     "batch size",
     "batch_size",
 )
-
-
-def _any_digit(text: str) -> bool:
-    return any(char.isdigit() for char in text)
 
 
 def _bar(line: LogLine, text: str) -> Progress | None:
@@ -177,6 +174,11 @@ def _number(text: str | None) -> int | None:
         return round(float(digits) * scale)
     except (ValueError, OverflowError):
         return None
+
+
+@cache
+def _digit() -> re.Pattern[str]:
+    return re.compile(r"\d")
 
 
 @cache

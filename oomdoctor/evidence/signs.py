@@ -79,7 +79,7 @@ def hits(
     if not present:
         return
     literals = {one for sign in present for one in sign.literals}
-    for index in haystack.lines_with(literals):
+    for index in haystack.telling(literals):
         if index in taken:
             continue
         hit = _first(haystack, index, present)

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from oomdoctor.evidence.source import Source
 
+_CONFIG_SUFFIXES = (".yaml", ".yml", ".json", ".jsonc", ".toml", ".ini", ".cfg", ".conf")
 _HEAD_LINES = 4000
+_HEAD_CHARS = 512 * 1024
 _LOG_WORDS = (
     "traceback (most recent call last)",
     "out of memory",
@@ -48,7 +50,7 @@ def kind_of(source: Source) -> str:
 
 def kinds_of(source: Source) -> tuple[str, ...]:
     """List the kinds of text that the input holds, the one that describes it best first."""
-    lines = [line for _, line in source.lines[:_HEAD_LINES]]
+    lines = _head(source)
     text = "\n".join(lines)
     lowered = text.lower()
     name = source.artifact.id.lower()
@@ -63,19 +65,35 @@ def kinds_of(source: Source) -> tuple[str, ...]:
     ]
     if any(word in lowered for word in _LOG_WORDS):
         return ("log", *found)
-    whole = None if "packages" in found else _document(text, name)
+    closing = next((line for _, line in reversed(source.lines) if line.strip()), "")
+    whole = None if "packages" in found else _document(text, name, closing.rstrip()[-1:])
     return tuple(found) if whole is None else (whole, *found)
 
 
-def _document(text: str, name: str) -> str | None:
+def _head(source: Source) -> list[str]:
+    """Return the first lines: enough to tell a kind, and few enough however long they are."""
+    lines: list[str] = []
+    room = _HEAD_CHARS
+    for _, line in source.lines[:_HEAD_LINES]:
+        lines.append(line)
+        room -= len(line)
+        if room < 0:
+            break
+    return lines
+
+
+def _document(text: str, name: str, last: str) -> str | None:
     """Recognise a text that is one document of a format: JSON, YAML, TOML, Python, shell."""
     stripped = text.lstrip()
-    if stripped.startswith(("{", "[")) and stripped.rstrip().endswith(("}", "]")):
+    if stripped.startswith(("{", "[")) and last in ("}", "]"):
         return _json_kind(stripped, name)
     tests = (
         ("script", stripped.startswith("#!") and "python" in stripped.partition("\n")[0]),
         ("shell", stripped.startswith("#!")),
-        ("config", name.endswith((".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf"))),
+        (
+            "config",
+            name.endswith((".yaml", ".yml", ".json", ".jsonc", ".toml", ".ini", ".cfg", ".conf")),
+        ),
         ("script", name.endswith((".py", ".ipynb"))),
         ("shell", name.endswith((".sh", ".bash", ".slurm", ".sbatch"))),
         ("script", _share(stripped, _python_line()) >= 0.25),
@@ -92,8 +110,10 @@ def _json_kind(text: str, name: str) -> str | None:
         return "model-config"
     if name.endswith(".ipynb") or '"nbformat"' in text:
         return "script"
-    is_object = re.match(r'[{\[]\s*(?:"|\}|\]|\{|\d)', text)
-    return "config" if is_object and not text.startswith("[20") else None
+    is_object = re.match(r'[{\[]\s*(?:"|\}|\]|\{|\d)|\{\s*(?://|/\*|#)', text)
+    if name.endswith((".json", ".jsonc")) or (is_object and not text.startswith("[20")):
+        return "config"
+    return None
 
 
 def _is_package_list(lines: list[str]) -> bool:
@@ -127,7 +147,7 @@ def _python_line() -> re.Pattern[str]:
 @cache
 def _shell_line() -> re.Pattern[str]:
     return re.compile(
-        r"^\s*(?:#SBATCH |export \w+=|(?:\w+=\S+ +)*(?:torchrun|deepspeed|accelerate launch"
+        r"^[ \t]*(?:#SBATCH |export \w+=|(?:\w+=\S+ +)*(?:torchrun|deepspeed|accelerate launch"
         r"|python3?|srun|vllm serve|llamafactory-cli|axolotl|tune run) +\S)",
         re.MULTILINE,
     )

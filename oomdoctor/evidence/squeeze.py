@@ -100,7 +100,7 @@ def _columns(text: str) -> tuple[int, ...]:
 
 def runs_near(haystack: Haystack, literals: Iterable[str]) -> Iterator[Run]:
     """Yield runs around the lines that hold one of `literals`, each stream for itself."""
-    hits = set(haystack.lines_with(literals))
+    hits = set(haystack.telling(literals))
     if not hits:
         return
     for members in _streams(haystack.document).values():

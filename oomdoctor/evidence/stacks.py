@@ -36,6 +36,9 @@ _FOREIGN_LINES = 40
 _LINE_CHARS = 2000
 _CODE_LINES = 12
 _CODE_CHARS = 400
+MOST_FRAMES = 600
+"""An endless recursion prints a frame per call: its first and last ones tell all there is."""
+_SPARE_FRAMES = 1000
 _BOX = ("│", "┃", "|")
 _STARTS = ("File ", "Traceback", " in ", " In", "(most recent")
 
@@ -204,13 +207,21 @@ class _Builder:
         if self._frames and _repeats(self._frames[-1], frame):
             self._frames.pop()
         self._frames.append(frame)
+        self._drop_middle(spare=_SPARE_FRAMES)
         self._head, self._code, self._code_index = None, [], None
+
+    def _drop_middle(self, *, spare: int) -> None:
+        """Keep the outermost and the innermost of very many frames."""
+        if len(self._frames) > MOST_FRAMES + spare:
+            del self._frames[MOST_FRAMES // 2 : -(MOST_FRAMES // 2)]
+            self._hidden = True
 
     def close(
         self, ending: int | None = None, exception: str | None = None, message: str = ""
     ) -> Iterator[Stack]:
         """Yield the stack under way and be idle again."""
         self._seal()
+        self._drop_middle(spare=0)
         frames = tuple(reversed(self._frames)) if self._reverse else tuple(self._frames)
         if frames or (self._header is not None and ending is not None):
             first = self._first if self._first is not None else 0

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.evidence import engine_oom, plain_oom, torch_disguises, torch_oom_other
 from oomdoctor.evidence.events import Event, absorb, fact, merged
-from oomdoctor.evidence.haystack import haystack_of
+from oomdoctor.evidence.haystack import LAST_LINES, MOST_LINES, haystack_of
 from oomdoctor.evidence.signs import Hit, event_of, gpu, hits
 from oomdoctor.model.core import Reading
+from oomdoctor.units import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,8 +48,10 @@ ANCHORS = tuple(
     )
 )
 
+_ASSERTED = ("device-side assert triggered", "assertion `")
 _SAME_MESSAGE_LINES = 200
 _WARNINGS_OPEN = 64
+_GAP_LINES = 4000
 _PIN_LINES = 14
 _WORK = (
     r"^\s*(?:>>>|In ?\[|\$ )|\d%\||\bit/s\b|\bs/it\b|\b(?:epoch|step|iter(?:ation)?|trial|batch)\b"
@@ -73,9 +76,21 @@ def read(document: Document) -> Reading:
     if not any(event.failure.kind == "gpu-oom" for event in events):
         spoken = frozenset(at for event in events for at in range(event.first, event.last + 1))
         events = merged([*events, *plain_oom.events_in(haystack, spoken)])
-    events = [_pinned(document, _follower(haystack, event)) for event in events]
+    asserted = min(haystack.lines_with(_ASSERTED), default=len(document.lines))
+    events = [_pinned(document, _follower(haystack, event, asserted)) for event in events]
     failures = tuple(event.failure for event in events)
-    return Reading(facts=tuple(_counts(document, events)), failures=failures)
+    facts = tuple(_counts(document, events))
+    return Reading(facts=facts, failures=failures, notes=tuple(_notes(haystack)))
+
+
+def _notes(haystack: Haystack) -> Iterator[str]:
+    spoken = len(haystack.lines_with(_MESSAGE))
+    if spoken > MOST_LINES:
+        name = haystack.document.artifact.id
+        yield (
+            f"{name}: {format_count(spoken)} lines speak of memory running out: read the first"
+            f" {format_count(MOST_LINES - LAST_LINES)} and the last {format_count(LAST_LINES)}"
+        )
 
 
 def _messages(haystack: Haystack) -> list[Event]:
@@ -185,13 +200,10 @@ def _pinned(document: Document, event: Event) -> Event:
     return event._replace(failure=replace(failure, kind="host-oom", facts=(*facts, pinned)))
 
 
-def _follower(haystack: Haystack, event: Event) -> Event:
+def _follower(haystack: Haystack, event: Event, asserted: int) -> Event:
     """Mark what an assertion or a collective's time-out brought about as a consequence."""
     form = _text(event.failure, "oom.form")
-    follows = form in ("cublas-handle", "cudnn-handle") and any(
-        at < event.first
-        for at in haystack.lines_with(("device-side assert triggered", "assertion `"))
-    )
+    follows = form in ("cublas-handle", "cudnn-handle") and asserted < event.first
     follows = follows or (form == "exabyte" and haystack.has("collective operation timeout"))
     if not follows:
         return event
@@ -231,7 +243,7 @@ def _told(failure: Failure) -> tuple[object, ...]:
 
 def _worked(document: Document, first: Event, second: Event) -> bool:
     """Say whether work went on between two events: progress, a prompt, a numbered step."""
-    between = document.lines[first.last + 1 : second.first]
+    between = document.lines[first.last + 1 : min(second.first, first.last + _GAP_LINES)]
     return any(_compiled(_WORK).search(line.text[:400]) for line in between)
 
 

@@ -21,6 +21,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from oomdoctor.evidence.amounts import Amount, bytes_fact, derived, stated
+from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.evidence.moment import at_failure, failure_index, message_states_balance
 from oomdoctor.model.core import Fact, Reading
 from oomdoctor.units import SIZE_PATTERN, parse_size
@@ -61,6 +62,7 @@ DEEPSPEED = {
 }
 OF_THE_MESSAGE = ("torch.allocated", "torch.reserved")
 OTHER_MEMORY = ("out of memory", "failed to allocate", "mps allocated", "cpu", "host", "ram ")
+WORDS = (".all.", "num_", "mem_get_info", "max_ma", "allocated", "reserved", "cached")
 CHUNK = 512
 BARE_FLOOR = 1 << 20
 LONGEST = 4000
@@ -115,8 +117,8 @@ def _info_pair() -> re.Pattern[str]:
 def read(document: Document) -> Reading:
     """Return the figures that stand nearest before the failure, one per fact."""
     figures: dict[str, list[Figure]] = {}
-    for index, line in enumerate(document.lines):
-        for fact in _facts_of_line(document, line):
+    for index in haystack_of(document).lines_with(WORDS):
+        for fact in _facts_of_line(document, document.lines[index]):
             figures.setdefault(fact.key, []).append(Figure(index, fact))
     failure = failure_index(document)
     skipped = OF_THE_MESSAGE if message_states_balance(document) else ()

@@ -51,12 +51,8 @@ def first_failure(failures: Sequence[Failure]) -> Failure | None:
     """
     ordered = mark_consequences(in_time(failures))
     pool = [failure for failure in ordered if not failure.consequence] or list(ordered)
-    for narrower in (
-        [failure for failure in pool if not _is_caught(failure)],
-        [failure for failure in pool if failure.kind != "other"],
-    ):
-        both = [failure for failure in pool if failure in narrower]
-        pool = both or pool
+    pool = [failure for failure in pool if not _is_caught(failure)] or pool
+    pool = [failure for failure in pool if failure.kind != "other"] or pool
     if not pool:
         return None
     return _with_repetitions(pool[0], ordered)
@@ -69,18 +65,21 @@ def mark_consequences(ordered: Sequence[Failure]) -> tuple[Failure, ...]:
     rank that ran out of memory makes the others' collectives time out.
     """
     marked: list[Failure] = []
+    kinds: set[str] = set()
+    poisoned: dict[str, set[int | None]] = {}
     for failure in ordered:
-        earlier = [
-            one
-            for one in marked
-            if one.line_quote.artifact == failure.line_quote.artifact
-            and (one.rank is None or failure.rank is None or one.rank == failure.rank)
-        ]
-        poisoned = failure.kind in MEMORY and any(one.kind in _POISON for one in earlier)
-        starved = failure.kind == "collective" and any(one.kind in MEMORY for one in marked)
-        garbage = _is_absurd(failure) and any(one.kind == "collective" for one in marked)
-        follows = failure.consequence or poisoned or starved or garbage
+        ranks = poisoned.setdefault(failure.line_quote.artifact, set())
+        hit = ranks if failure.rank is None else ranks & {None, failure.rank}
+        follows = (
+            failure.consequence
+            or (failure.kind in MEMORY and bool(hit))
+            or (failure.kind == "collective" and not kinds.isdisjoint(MEMORY))
+            or (_is_absurd(failure) and "collective" in kinds)
+        )
         marked.append(replace(failure, consequence=follows))
+        kinds.add(failure.kind)
+        if failure.kind in _POISON:
+            ranks.add(failure.rank)
     return tuple(marked)
 
 
