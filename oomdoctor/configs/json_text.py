@@ -48,7 +48,10 @@ def _blank(strict: bool) -> re.Pattern[str]:
 
 @cache
 def _literal() -> re.Pattern[str]:
-    return re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|[A-Za-z]+')
+    return re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|-?[A-Za-z]+')
+
+
+_LOOSE_WORDS = ("True", "False", "None", "NaN", "Infinity", "-Infinity")
 
 
 class _Parser:
@@ -97,8 +100,8 @@ class _Parser:
         known = {"true": True, "false": False, "null": None}
         if word in known:
             return Node("word", at, found.end(), known[word])
-        if word[0].isalpha():
-            if self.strict or word not in ("True", "False", "None", "NaN", "Infinity"):
+        if word[-1].isalpha():
+            if self.strict or word not in _LOOSE_WORDS:
                 raise self.fault(f"expected a value, found {word!r}", at)
             return Node("word", at, found.end(), scalars.scalar_of(word))
         return Node("number", at, found.end(), scalars.number_of(word))

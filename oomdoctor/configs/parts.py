@@ -73,7 +73,7 @@ def _yaml(lines: Lines, *, loose: bool) -> Part:
 
 def _json(lines: Lines, *, loose: bool) -> Part:
     node, said = json_text.load(
-        lines.text.strip(" \t\n,;") if loose else lines.text, strict=not loose
+        lines.text.rstrip(" \t\n,;") if loose else lines.text, strict=not loose
     )
     return _settings("json", lines, json_text.settings_of(node, lines), said, loose=False)
 

@@ -79,9 +79,24 @@ def _read_piece(piece: Segment, *, certain: bool) -> list[parts.Part]:
         return [parts.read(piece, loose=not certain)]
     except SyntaxFault as fault:
         if certain:
-            raise
+            relaxed = _relaxed(piece, fault) if piece.kind == "json" else None
+            if relaxed is None:
+                raise
+            return [relaxed]
         said = f"line {fault.line}: read as notes, not as {piece.kind} ({fault.message})"
         return [parts.read(segments.Segment("notes", piece.lines), loose=True).noted(said)]
+
+
+def _relaxed(piece: Segment, fault: SyntaxFault) -> parts.Part | None:
+    """Read JSON with comments, commas before a bracket or NaN, and say where it is no JSON."""
+    try:
+        read = parts.read(piece, loose=True)
+    except SyntaxFault:
+        return None
+    return read.noted(
+        f"line {fault.line}, column {fault.column}: no strict JSON ({fault.message}), read all"
+        " the same; the program that is given this file may refuse it"
+    )
 
 
 def _readings(

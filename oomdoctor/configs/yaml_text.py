@@ -7,7 +7,9 @@ datasets: [{path: tatsu-lab/alpaca}]     # path ("datasets", "0", "path")
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oomdoctor.configs import scalars
@@ -70,7 +72,9 @@ def load(text: str, *, first: int = 1, notes: list[str] | None = None) -> list[N
     import yaml
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    build = _Builder(first, notes if notes is not None else [])
+    notes = notes if notes is not None else []
+    build = _Builder(first, notes)
+    text = _readable(text, first=first, notes=notes)
     try:
         for number, event in enumerate(yaml.parse(text, Loader=loader)):
             build.take(event)
@@ -79,9 +83,27 @@ def load(text: str, *, first: int = 1, notes: list[str] | None = None) -> list[N
                 raise SyntaxFault(message, line=build.line(event), column=1)
     except yaml.MarkedYAMLError as fault:
         raise _fault(fault, text, first) from None
-    except yaml.YAMLError as fault:  # a character that YAML forbids, which has no mark
-        raise SyntaxFault(str(fault).splitlines()[0], line=first, column=1) from None
     return build.documents
+
+
+@cache
+def _forbidden() -> re.Pattern[str]:
+    """Match what no YAML may hold: control characters, halves of surrogate pairs."""
+    return re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def _readable(text: str, *, first: int, notes: list[str]) -> str:
+    """Put blanks in the place of characters that YAML forbids, so that the rest can be read."""
+    found = _forbidden().search(text)
+    if found is None:
+        return text
+    at = found.start()
+    line, column = first + text.count("\n", 0, at), at - text.rfind("\n", 0, at)
+    notes.append(
+        f"line {line}, column {column}: the character U+{ord(text[at]):04X} may not stand in YAML,"
+        " read as a blank; the program that is given this file will refuse it"
+    )
+    return _forbidden().sub(" ", text)
 
 
 def _fault(fault: Any, text: str, first: int) -> SyntaxFault:  # noqa: ANN401 - PyYAML's error

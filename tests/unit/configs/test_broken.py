@@ -20,7 +20,7 @@ def said(text: str, name: str) -> dict[str, object]:
     [
         ("a:\n\t- b\n", "a.yaml", "a.yaml:2:1"),
         ("a: [1,\nb: 2\n", "a.yml", "a.yml:3:1"),
-        ('{"a": 1,}', "a.json", "a.json:1:8"),
+        ('{"a": 1,,}', "a.json", "a.json:1:9"),
         ('{"a": 1\n "b": 2}', "a.json", "a.json:2:2"),
         ('{"a": nope}', "a.json", "a.json:1:7"),
     ],
@@ -30,6 +30,33 @@ def test_broken_files_name_the_place(text: str, name: str, place: str) -> None:
         read_config(text, name=name)
 
     assert str(caught.value.location) == place
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('{\n "gradient_accumulation_steps": 4, // why\n "x": 1}', "line 2, column 36"),
+        ('{"gradient_accumulation_steps": 4,}', "line 1, column 34"),
+        ('{"x": NaN, "gradient_accumulation_steps": 4}', "line 1, column 7"),
+        ('\n\n  # why\n{"gradient_accumulation_steps": 4, "x": -Infinity}', "line 3, column 3"),
+    ],
+)
+def test_json_that_only_lenient_programs_read_is_read_with_a_note(text: str, place: str) -> None:
+    (reading,) = read_config(text, name="a.json")
+    facts = {fact.key: fact for fact in reading.facts}
+
+    assert facts["train.grad_accum"].value == 4
+    assert facts["train.grad_accum"].quotes[0].text == "4"
+    assert reading.notes[0].startswith(f"{place}: no strict JSON")
+
+
+def test_a_character_that_yaml_forbids_is_noted_and_the_rest_is_read() -> None:
+    (reading,) = read_config('name: "\x1b[1mx"\nbatch_size: 4\n', name="a.yaml")
+
+    assert {f.key: f.value for f in reading.facts if f.key != "job.text"} == {
+        "train.micro_batch": 4
+    }
+    assert reading.notes[0].startswith("line 1, column 8: the character U+001B may not stand")
 
 
 def test_broken_yaml_under_another_name_is_read_as_notes() -> None:
