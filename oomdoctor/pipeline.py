@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from oomdoctor.model.core import Artifact, Fact, Failure, Quote
     from oomdoctor.model.plan import Diagnosis
 
+_LONGEST_PATH = 4096
 CONFIG_KINDS = frozenset({"config", "script"})
 # Texts that every input adds to; all other facts have one best source.
 _JOINED = ("log.text", "job.text")
@@ -153,7 +154,7 @@ def _add_config(gathered: Gathered, source: Source, *, kind: str) -> None:
         gathered.readings.append(reading)
         gathered.config_facts += reading.facts
         gathered.closes |= set(reading.closes)
-        gathered.notes += reading.notes
+        gathered.notes += (f"{artifact.id}: {note}" for note in reading.notes)
 
 
 def _own_facts(failure: Failure) -> tuple[Fact, ...]:
@@ -219,14 +220,17 @@ def _directory(path: str, notes: list[str]) -> list[Source]:
 
 
 def is_text(item: str) -> bool:
-    """Say whether a string is the text itself and not a path: line feeds, or words and no file."""
-    if "\n" in item:
-        return True
+    """Say whether a string is the text itself: longer than a path, line feeds, or words; no file.
+
+    A name with a line feed in it is a path where such a file is.
+    """
     if item == "-" or not item.strip():
-        return not item.strip()
+        return item != "-"
+    if len(item) > _LONGEST_PATH:
+        return True
     try:
-        if os.path.exists(item):
+        if os.path.lexists(item):
             return False
     except (OSError, ValueError):
         return True
-    return item.count(" ") >= 3 or ": " in item
+    return "\n" in item or item.count(" ") >= 3 or ": " in item

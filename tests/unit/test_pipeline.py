@@ -148,3 +148,21 @@ def test_the_order_of_artifacts_does_not_change_the_answer() -> None:
 
 def test_derived_facts_name_their_sources() -> None:
     assert "oom.capacity" in derived_sources()["balance.outside"]
+
+
+def test_a_file_whose_name_holds_a_line_feed_is_read_as_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "my\nlog.txt"
+    path.write_text("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n")
+
+    assert diagnose([str(path)]).event is not None
+
+
+def test_a_text_longer_than_any_path_is_a_text() -> None:
+    assert is_text("[" * 5000)
+
+
+def test_notes_on_a_config_name_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text("a: 1\na: 2\n")
+
+    assert diagnose([str(path)]).notes[0].startswith(f"{path}: 'a' is given twice")

@@ -9,6 +9,7 @@ import pytest
 
 from oomdoctor.render.json import to_json
 from oomdoctor.render.redact import redacted
+from tests.hang import no_hang
 
 if TYPE_CHECKING:
     from oomdoctor.model.plan import Diagnosis
@@ -55,3 +56,11 @@ def test_every_text_of_an_answer_is_redacted(full: Diagnosis) -> None:
 
 def test_an_answer_without_names_stays_as_it_is(full: Diagnosis) -> None:
     assert to_json(redacted(full)) == to_json(full)
+
+
+@pytest.mark.parametrize("part", ["x.b", "token=", "a-", "http://"])
+def test_long_lines_are_redacted_in_time(nothing: Diagnosis, part: str) -> None:
+    text = part * (60_000 // len(part))
+    with no_hang(seconds=20):
+        shown = redacted(replace(nothing, headline=text)).headline
+    assert shown == text
