@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from oomdoctor.facts.book import FactBook
 
+SHARDING = ("zero1", "zero2", "zero3", "fsdp1", "fsdp2")
 PAIR_TASKS = ("dpo", "reward")
 _KEYS = {
     "seq": "train.seq_len",
@@ -77,6 +78,12 @@ TEMPLATES = (
     ),
     Template("weight", ("params",), _HALF, "all parameters in one tensor"),
     Template("weight", ("shard",), _HALF, "one rank's share of all parameters"),
+    Template("weight", ("partition",), (2,), "partition of one rank (weights or gradients)"),
+    Template(
+        "optimizer", ("partition",), (4,), "partition of one rank (copy, gradients or moments)"
+    ),
+    Template("weight", ("layer",), _HALF, "all parameters of one layer, gathered"),
+    Template("weight", ("layer_shard",), _HALF, "one rank's share of one layer"),
     Template("optimizer", ("trainable",), _HALF, "all trainable parameters in one tensor"),
 )
 
@@ -89,6 +96,8 @@ class Dimensions:
     assumed: frozenset[str] = frozenset()
     pairs: bool = False
     keys: Mapping[str, str] = field(default_factory=dict)
+    loose: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Bounds of the dimensions that are known by a name such as `8B` only."""
 
 
 class Candidate(NamedTuple):
@@ -118,14 +127,50 @@ def dimensions(book: FactBook) -> Dimensions:
     if {"heads", "head_dim"} <= sizes.keys():
         kv_heads = sizes.setdefault("kv_heads", sizes["heads"])
         sizes["qkv"] = (sizes["heads"] + 2 * kv_heads) * sizes["head_dim"]
-    if sizes.get("ranks", 1) > 1 and "params" in sizes:
+    loose: dict[str, tuple[int, int]] = {}
+    if book.value("dist.kind") in SHARDING:
+        sizes |= _flat(sizes, tied=book.value("model.tied"))
+        loose = _loose(book, sizes)
+        keys |= {"partition": "dist.world_size", "layer": "model.layers"}
+    elif sizes.get("ranks", 1) > 1 and "params" in sizes:
         sizes["shard"] = -(-sizes["params"] // sizes["ranks"])
     return Dimensions(
+        loose=loose,
         sizes=sizes,
         assumed=frozenset(assumed),
         pairs=book.value("job.task") in PAIR_TASKS,
         keys=keys,
     )
+
+
+def _flat(sizes: Mapping[str, int], *, tied: object) -> dict[str, int]:
+    """Return the flat tensors of ZeRO and FSDP: a rank's partition, the unit of one layer."""
+    flat: dict[str, int] = {}
+    ranks = sizes.get("ranks", 1)
+    trained = sizes.get("trainable", sizes.get("params"))
+    if ranks > 1 and trained is not None:
+        flat["partition"] = -(-trained // ranks)
+    whole = {"params", "vocab", "hidden", "layers"} <= sizes.keys() and "experts" not in sizes
+    if whole and isinstance(tied, bool):
+        tables = sizes["vocab"] * sizes["hidden"] * (1 if tied else 2)
+        body = sizes["params"] - tables - sizes["hidden"]
+        if body > 0 and body % sizes["layers"] == 0:
+            flat["layer"] = body // sizes["layers"]
+            if ranks > 1:
+                flat["layer_shard"] = -(-flat["layer"] // ranks)
+    return flat
+
+
+def _loose(book: FactBook, sizes: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """Return the bounds of a rank's partition where the model's name gives its size."""
+    fact = book.get("model.params")
+    ranks = sizes.get("ranks", 1)
+    if fact is None or not isinstance(fact.value, int) or not fact.slack or ranks < 2:
+        return {}
+    if "partition" in sizes or book.value("lora.on") is True:
+        return {}
+    low, high = fact.value - fact.slack, fact.value + fact.slack
+    return {"partition": (int(low / ranks), int(high / ranks))}
 
 
 def candidates(known: Dimensions) -> Iterator[Candidate]:

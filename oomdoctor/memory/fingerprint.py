@@ -83,9 +83,12 @@ def matches(book: FactBook) -> tuple[tuple[Detail, ...], int, float]:
         for candidate in stated
         if any(interval.holds(candidate.bytes) for interval in intervals)
     ]
+    loose = tuple(_loose(known, intervals))
+    found += loose
     attempts = tuple(_attempts(known, intervals, found))
     solved = [match for match in attempts if match is not None]
     by_size = len(stated) * _log_width(intervals) / SPAN
+    by_size += sum(log(high / low) / SPAN for low, high in known.loose.values())
     expected = by_size + sum(match.chance for match in solved)
     frame = _Frame(hint(book), heads_output(book), _dtype(book))
     weighed = [_weigh(match, by_size, frame) for match in found]
@@ -145,6 +148,22 @@ def _attempts(
         for element in template.elements:
             for interval in intervals:
                 yield _solve(template, rest, size, element, interval, known)
+
+
+def _loose(known: Dimensions, intervals: tuple[Interval, ...]) -> Iterator[_Match]:
+    """Yield a full-precision partition whose size the model's name gives within some per cent."""
+    for template in TEMPLATES:
+        for name, (low, high) in known.loose.items():
+            if template.factors != (name,) or FULL_PRECISION not in template.elements:
+                continue
+            for one in intervals:
+                least = max(one.low, low * FULL_PRECISION)
+                if least <= min(one.high, high * FULL_PRECISION):
+                    values = {name: least // FULL_PRECISION}
+                    text = f"{name}*{FULL_PRECISION}"
+                    tensor = Candidate(least, FULL_PRECISION, template, text, values)
+                    yield _Match(tensor, (name,))
+                    break
 
 
 def _solve(
