@@ -122,17 +122,9 @@ def find(text: str) -> Iterator[Found]:
     """Return the claims of set phrases in a line."""
     low = text.lower()
     if any(c.isdigit() for c in low):
-        for hit in _numbers().finditer(text):
-            key = next(NUMBERS[i][1] for i in range(len(NUMBERS)) if hit[f"k{i}"] is not None)
-            number = scalars.as_count(hit["n"])
-            if number:
-                yield Found(Claim(key, number), *hit.span("n"))
-                if key == "lora.rank":
-                    yield Found(Claim("lora.on", value=True), *hit.span())
-    shared = _share().search(text) if "mem" in low or "vram" in low else None
-    if shared is not None:
-        for claim in meanings.memory_share(shared["n"]):
-            yield Found(claim, *shared.span())
+        yield from _counted(text)
+    if "mem" in low or "vram" in low:
+        yield from _shared(text)
     for phrase in PHRASES:
         if not any(hint in low for hint in phrase.hints.split()):
             continue
@@ -140,6 +132,23 @@ def find(text: str) -> Iterator[Found]:
         if said is not None and not _denied(low, said.start()):
             for claim in phrase.claims:
                 yield Found(claim, *said.span())
+
+
+def _counted(text: str) -> Iterator[Found]:
+    for hit in _numbers().finditer(text):
+        key = next(NUMBERS[i][1] for i in range(len(NUMBERS)) if hit[f"k{i}"] is not None)
+        number = scalars.as_count(hit["n"])
+        if number:
+            yield Found(Claim(key, number), *hit.span("n"))
+            if key == "lora.rank":
+                yield Found(Claim("lora.on", value=True), *hit.span())
+
+
+def _shared(text: str) -> Iterator[Found]:
+    hit = _share().search(text)
+    if hit is not None:
+        for claim in meanings.memory_share(hit["n"]):
+            yield Found(claim, *hit.span())
 
 
 def _denied(low: str, at: int) -> bool:
