@@ -127,6 +127,11 @@ def _bar(line: LogLine, text: str) -> Progress | None:
     step, total = _number(found["step"]), _number(found["total"])
     share = int(found["percent"]) / 100 if step is None else None
     evaluates = any(word in label for word in _EVAL_BARS)
+    if epoch and _from_one().search(found["label"]):
+        epoch -= 1
+    updates = _updates().search(text) if "num_updates=" in text else None
+    if updates is not None:
+        return Progress(line, int(updates[1]), None, epoch, done=True, evaluates=evaluates)
     within = epoch is not None
     return Progress(line, step, total, epoch, share, within, done=True, evaluates=evaluates)
 
@@ -202,6 +207,18 @@ def _dict_step() -> re.Pattern[str]:
 @cache
 def _epoch() -> re.Pattern[str]:
     return re.compile(r"\b[Ee]poch(?:[ :=#(\[]|\s){0,6}(\d{1,6}(?:\.\d+)?)(?![\d%])(?: ?/ ?\d+)?")
+
+
+@cache
+def _from_one() -> re.Pattern[str]:
+    """Match epochs that count from one: `epoch 001`, `Epoch 1/10`."""
+    return re.compile(r"[Ee]poch\W{0,6}(?:0\d+|\d+ ?/ ?\d+)")
+
+
+@cache
+def _updates() -> re.Pattern[str]:
+    """Match the optimizer steps that fairseq counts."""
+    return re.compile(r"\bnum_updates=(\d{1,12})\b")
 
 
 @cache

@@ -140,3 +140,18 @@ def test_a_finished_bar_is_an_epoch_boundary() -> None:
 def test_parsing_never_raises(text: str) -> None:
     for line in document_of(text).lines:
         parse_progress(line)
+
+
+@pytest.mark.parametrize(
+    ("bar", "step", "first"),
+    [
+        ("| epoch 001:   0%| | 1/85544 [00:01<44:15, 1.8s/it, loss=20.7, num_updates=1]", 1, False),
+        ("Epoch 1/10:   0%|          | 0/500 [00:00<?, ?it/s]", 0, True),
+        ("Epoch 2/10:   1%|          | 5/500 [00:00<?, ?it/s]", 505, False),
+        ("Epoch 1:   1%|          | 5/500 [00:00<?, ?it/s]", 505, False),
+    ],
+)
+def test_epochs_that_count_from_one_add_no_steps(bar: str, *, step: int, first: bool) -> None:
+    document = document_of(f"{bar}\nRuntimeError: CUDA out of memory.")
+    facts = {fact.key: fact.value for fact in progress_facts(document, 1)}
+    assert (facts["run.step"], facts["run.first_step"]) == (step, first)
