@@ -53,6 +53,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "google-bert/bert-large-uncased": ("bert-large", "google-bert/bert-large-cased"),
     "meta-llama/Llama-2-7b-hf": ("vicuna-7b", "llama-7b"),
     "meta-llama/Llama-2-13b-hf": ("vicuna-13b", "llama-13b"),
+    "mistralai/Mistral-7B-v0.1": ("mistral-7b",),
     "stable-diffusion-v1-5 UNet": (
         "runwayml/stable-diffusion-v1-5",
         "CompVis/stable-diffusion-v1-4",

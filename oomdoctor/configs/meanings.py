@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.configs import parallel, scalars
@@ -89,6 +91,8 @@ def model_name(value: Plain) -> Iterator[Claim]:
     if not isinstance(value, str):
         return
     name = value.strip()
+    if spoken_model().fullmatch(name) is not None:
+        name = written_name(name)
     if not looks_like_model(name):
         return
     yield Claim("model.name", name)
@@ -97,6 +101,23 @@ def model_name(value: Plain) -> Iterator[Claim]:
         if mark in low:
             yield Claim("quant.kind", kind, 0, "name of the checkpoint", Origin.DERIVED)
             return
+
+
+@cache
+def spoken_model() -> re.Pattern[str]:
+    """Return the pattern of a model named as people speak: `Llama 2 70B`, `Qwen 2.5 7B Chat`."""
+    return re.compile(
+        r"\b(?:code)?(?:llama|qwen|mistral|mixtral|gemma|phi|falcon|yi|vicuna|baichuan|bloom|opt"
+        r"|chatglm|internlm|deepseek|pythia|olmo|smollm)(?: \d(?:\.\d)?)? \d{1,3}(?:\.\d{1,2})?[bm]"
+        r"(?: (?:chat|instruct|base|hf))?\b",
+        re.IGNORECASE,
+    )
+
+
+def written_name(spoken: str) -> str:
+    """Return the spoken name of a model as hubs write it: `Qwen2.5-7B`, `Llama-2-70B`."""
+    joined = "-".join(spoken.split())
+    return re.sub(r"^(qwen)-(\d(?:\.\d)?-)", r"\1\2", joined, flags=re.IGNORECASE)
 
 
 def looks_like_model(name: str) -> bool:

@@ -16,6 +16,7 @@ from oomdoctor.configs import hardware, phrases, scalars, vocabulary
 from oomdoctor.configs.claims import Claim
 from oomdoctor.configs.hardware import Found
 from oomdoctor.configs.mapping import claims_of
+from oomdoctor.configs.meanings import spoken_model, written_name
 from oomdoctor.configs.setting import Lines, Setting, normal
 
 if TYPE_CHECKING:
@@ -129,13 +130,21 @@ def _nowhere() -> Quote:
     return Lines("", [(1, " ")]).quote(0)
 
 
-def _names(text: str) -> Iterator[Found]:
-    """Find a model by its name, and a number of parameters."""
+def _model_names(text: str) -> Iterator[Found]:
+    spoken = spoken_model().search(text)
+    if spoken is not None:
+        yield Found(Claim("model.name", written_name(spoken.group())), *spoken.span())
+        return
     hit = _model().search(text)
     if hit is not None and not text[hit.end() :].startswith((".py", "(", ".sh", "=")):
         name = hit.group().rstrip(".-_")
         if "/" in name or _sized().search(name):
             yield Found(Claim("model.name", name), hit.start(), hit.start() + len(name))
+
+
+def _names(text: str) -> Iterator[Found]:
+    """Find a model by its name, and a number of parameters."""
+    yield from _model_names(text)
     number = _parameters().search(text)
     if number is not None:
         scale = 10**9 if number["unit"][0] in "Bb" else 10**6

@@ -1,0 +1,23 @@
+"""Models named as people speak are models: `Llama 2 70B` is `Llama-2-70B`."""
+
+from __future__ import annotations
+
+import pytest
+
+from oomdoctor.configs.reader import read_config
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("model: Llama 2 70B\nfinetuning_type: lora\n", "Llama-2-70B"),
+        ("Llama 2 70B, 8x A100 80GB, lora", "Llama-2-70B"),
+        ("Mistral 7B qlora on 24GB", "Mistral-7B"),
+        ("full finetune of Qwen 2.5 7B Instruct", "Qwen2.5-7B-Instruct"),
+        ("a llama ate 7 breads", None),
+    ],
+)
+def test_a_spoken_name_is_a_model(text: str, expected: str | None) -> None:
+    facts = {f.key: f.value for r in read_config(text, name="notes.txt") for f in r.facts}
+
+    assert facts.get("model.name") == expected
