@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO
 
-from oomdoctor.errors import InputError
+from oomdoctor.errors import InputError, Location
 from oomdoctor.evidence.clean import clean
 from oomdoctor.evidence.readers import read_all
 from oomdoctor.evidence.sniff import kind_of
@@ -19,6 +19,8 @@ from oomdoctor.reason.conclude import conclude
 from oomdoctor.reason.timeline import first_failure, timeline_facts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from oomdoctor.configs.dialect import ConfigReading
     from oomdoctor.evidence.source import Source
     from oomdoctor.model.core import Artifact, Fact, Failure, Quote
@@ -96,7 +98,10 @@ def gather(
             _add_log(gathered, source, kind=kind)
     if isinstance(config, Mapping):
         config = json.dumps(config, indent=1, default=str) + "\n"
-    for source in _sources(config or (), name="<config>", stdin=stdin, notes=gathered.notes):
+    needed = not gathered.artifacts
+    for source in _sources(
+        config or (), name="<config>", stdin=stdin, notes=gathered.notes, needed=needed
+    ):
         _add_config(gathered, source, kind="config")
     return gathered
 
@@ -186,37 +191,78 @@ def _joined(one: Fact, other: Fact) -> Fact:
 
 
 def _sources(
-    given: str | Sequence[str], *, name: str, stdin: BinaryIO | None, notes: list[str]
+    given: str | Sequence[str],
+    *,
+    name: str,
+    stdin: BinaryIO | None,
+    notes: list[str],
+    needed: bool = True,
 ) -> list[Source]:
-    """Read every item: a text as it stands, a directory file by file, anything else as a path."""
+    """Read every item: a text as it stands, a directory file by file, anything else as a path.
+
+    What cannot be read is noted as long as something else can be, or nothing is `needed`; a path
+    that is not there is a mistake in any case.
+    """
     items = [given] if isinstance(given, str) else list(given)
     sources: list[Source] = []
+    faults: list[InputError] = []
     for item in items:
         if is_text(item):
             number = sum(one.artifact.path is None for one in sources)
             label = name if number == 0 else f"{name[:-1]}-{number + 1}>"
             sources.append(source_of_text(item, name=label))
-        elif os.path.isdir(item):
-            sources += _directory(item, notes)
-        else:
-            sources.append(read_source(item, stdin=stdin))
-    return sources
-
-
-def _directory(path: str, notes: list[str]) -> list[Source]:
-    sources: list[Source] = []
-    from pathlib import Path
-
-    for entry in sorted(Path(path).iterdir()):
-        if entry.name.startswith(".") or not entry.is_file():
             continue
-        try:
-            sources.append(read_source(str(entry)))
-        except InputError as fault:
-            notes.append(f"left out: {fault}")
-    if not sources:
-        raise InputError(f"no readable file in {path}", hint="give the log file itself")
+        for path in _once(_files(item), sources, notes):
+            sources += _read(path, stdin, faults)
+    if needed and faults and not sources:
+        raise faults[0]
+    notes += (f"left out: {fault}" for fault in faults)
     return sources
+
+
+def _read(path: str, stdin: BinaryIO | None, faults: list[InputError]) -> list[Source]:
+    """Read one path; what is there but cannot be read goes to `faults`."""
+    try:
+        return [read_source(path, stdin=stdin)]
+    except InputError as fault:
+        if path != "-" and not os.path.lexists(path):
+            raise
+        faults.append(fault)
+        return []
+
+
+def _files(item: str) -> list[str]:
+    """Return a path as it is, or the files of a directory that have something in them."""
+    if item == "-" or not os.path.isdir(item):
+        return [item]
+    try:
+        with os.scandir(item) as entries:
+            paths = sorted(entry.path for entry in entries if _has_text(entry))
+    except OSError as error:
+        raise InputError(
+            f"cannot read it: {error.strerror}", location=Location(path=item)
+        ) from None
+    if not paths:
+        raise InputError(f"no readable file in {item}", hint="give the log file itself")
+    return paths
+
+
+def _has_text(entry: os.DirEntry[str]) -> bool:
+    """Say whether a directory's entry is a file; those of size 0 are empty, or may never end."""
+    try:
+        return not entry.name.startswith(".") and entry.is_file() and entry.stat().st_size > 0
+    except OSError:
+        return False
+
+
+def _once(paths: Sequence[str], held: Sequence[Source], notes: list[str]) -> Iterator[str]:
+    """Yield the paths that have not been read yet: a log read twice would fail twice."""
+    known = {os.path.realpath(one.artifact.path) for one in held if one.artifact.path}
+    for path in paths:
+        if path != "-" and os.path.realpath(path) in known:
+            notes.append(f"{path}: given twice, read once")
+        else:
+            yield path
 
 
 def is_text(item: str) -> bool:

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 _STEP = 1024
+_MOST_DIGITS = 60  # no size is longer; an int of thousands of digits can neither be read nor shown
 _POWERS = {"b": 0, "byte": 0, "bytes": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
 _PREFIXES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 SIZE_PATTERN = r"\d[\d,]*(?:\.\d+)?\s*(?:[KMGTPE]i?B|[KMGTPE](?![A-Za-z])|bytes?|B)(?![A-Za-z])"
@@ -39,7 +40,7 @@ def parse_size(text: str) -> Size | None:
     """
     found = _SIZE.match(text)
     scale = unit_bytes(found["unit"]) if found else None
-    if found is None or scale is None:
+    if found is None or scale is None or len(found["number"]) > _MOST_DIGITS:
         return None
     return size_of(found["number"], scale)
 

@@ -122,6 +122,8 @@ def command(**values: object) -> int:
     asked = cast("Asked", values)
     if not (asked["files"] or asked["config"] or asked["fact"]):
         raise click.UsageError("no input: give a log, a directory, or - for standard input")
+    if [*asked["files"], *asked["config"]].count("-") > 1:
+        raise click.UsageError("standard input (-) can be read only once")
     diagnosis = _diagnose(asked)
     if asked["redact"] or (asked["redact"] is None and asked["format"] == "markdown"):
         from oomdoctor.render.redact import redacted
@@ -144,7 +146,7 @@ def _diagnose(asked: Asked) -> Diagnosis:
         preview=asked["preview"],
         select=codes_of(asked["select"]),
         ignore=codes_of(asked["ignore"]),
-        stdin=sys.stdin.buffer,
+        stdin=sys.stdin.buffer if sys.stdin is not None else None,
     )
 
 
@@ -181,6 +183,9 @@ def _warn(diagnosis: Diagnosis, asked: Asked) -> None:
     if diagnosis.faults:
         codes = ", ".join(sorted({fault.code for fault in diagnosis.faults}))
         say(f"warning: rules that could not be used: {codes}")
+    for note in diagnosis.notes:
+        if note.startswith("left out: "):
+            say(f"warning: {note}")
     if asked["output"] not in (None, "-"):
         say(f"written to {asked['output']}")
 

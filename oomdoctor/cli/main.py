@@ -70,6 +70,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command line; return the exit code, with failures told on standard error."""
+    if sys.stdout is None or sys.stderr is None:
+        from oomdoctor.cli.output import open_streams
+
+        open_streams()
     talkative = any(_is_verbose(one) for one in arguments)
     try:
         answer = cli.main(

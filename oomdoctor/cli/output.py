@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from oomdoctor.errors import InputError, Location
+from oomdoctor.errors import InputError, Location, OomdoctorError
 from oomdoctor.render.theme import Theme, colour_wanted, unicode_wanted, width_wanted
 
 
@@ -67,7 +67,26 @@ def silence_stdout() -> None:
 def _write_stdout(text: str) -> None:
     """Write to standard output; a reader that went away (`| head`) is no failure."""
     try:
-        sys.stdout.write(text)
+        sys.stdout.write(_encodable(text, sys.stdout.encoding))
         sys.stdout.flush()
     except BrokenPipeError:
         silence_stdout()
+    except OSError as error:
+        silence_stdout()
+        raise OomdoctorError(f"cannot write to standard output: {error.strerror}") from error
+
+
+def _encodable(text: str, encoding: str | None) -> str:
+    r"""Return `text` with the characters that the stream cannot carry as `\xe9` or `\u65e5`."""
+    if text.isascii():
+        return text
+    name = encoding or "ascii"
+    return text.encode(name, errors="backslashreplace").decode(name)
+
+
+def open_streams() -> None:
+    """Give a process that was started without a stream (`>&-`) one that leads nowhere."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open to the end
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open to the end

@@ -55,11 +55,13 @@ def read_source(
         if stdin is None:
             import sys
 
+            if sys.stdin is None:
+                raise InputError("standard input is closed", location=Location(path=STDIN_ID))
             stdin = sys.stdin.buffer
         return _read_stream(stdin, name=STDIN_ID, path=None, whole_bytes=whole_bytes)
     _check(path)
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - a name such as /dev/fd/63 is no Path matter
+        with open(path, "rb", opener=_opened) as file:
             return _read_stream(file, name=path, path=path, whole_bytes=whole_bytes)
     except OSError as error:
         reason = error.strerror or "it is damaged"
@@ -102,6 +104,12 @@ def _check(path: str) -> None:
         )
     if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not path.startswith(_CHARACTER_DEVICES)):
         raise InputError("this is a device, a file is expected", location=place)
+
+
+def _opened(path: str, flags: int) -> int:
+    """Open a path; a regular file (such as /proc/kmsg) may not keep us waiting for its end."""
+    regular = stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - same
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) if regular else flags)
 
 
 _CHARACTER_DEVICES = ("/dev/null", "/dev/stdin", "/dev/fd/", "/dev/tty", "/proc/self/fd/")

@@ -75,12 +75,12 @@ def _plain(spec: FactSpec, text: str) -> Value | None:
     """Parse the kinds without rounding; None where the text is not of that kind."""
     if spec.kind is Kind.COUNT:
         digits = text.replace(",", "").replace("_", "")
-        return int(digits) if re.fullmatch(r"-?\d+", digits) else None
+        return int(digits) if re.fullmatch(r"-?\d{1,18}", digits) else None
     if spec.kind is Kind.RATIO:
-        found = re.fullmatch(r"(-?\d+(?:\.\d+)?)\s*(%?)", text)
+        found = re.fullmatch(r"(-?\d{1,18}(?:\.\d{1,18})?)\s*(%?)", text)
         return float(found[1]) / (100 if found[2] else 1) if found else None
     if spec.kind is Kind.SECONDS:
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.lower())
+        found = re.fullmatch(r"(\d{1,18}(?:\.\d{1,18})?)\s*([a-z]*)", text.lower())
         scale = _SECONDS.get(found[2]) if found else None
         return float(found[1]) * scale if found and scale is not None else None
     if spec.kind is Kind.BOOL:

@@ -78,13 +78,13 @@ def _builtin(home: str, faults: list[tuple[str, str]]) -> tuple[dict[str, Cause]
 def _compiled(
     paths: Iterable[Path], faults: list[tuple[str, str]], causes: dict[str, Cause]
 ) -> dict[str, Rule]:
-    """Compile YAML files; what is wrong with one becomes a fault named by its code."""
+    """Compile YAML files; what is wrong with one becomes a fault named by its file."""
     from oomdoctor.rules.source import read_rule_file
 
     rules: dict[str, Rule] = {}
     for path in paths:
         source = read_rule_file(path)
-        code = path.name[:7]
+        code = _label(path.name)
         if source.rule is None:
             faults.append((code, "\n".join(str(problem) for problem in source.problems)))
         elif source.rule.cause is not None and source.rule.cause not in causes:
@@ -93,6 +93,12 @@ def _compiled(
         else:
             rules[source.rule.code] = source.rule
     return rules
+
+
+def _label(name: str) -> str:
+    """Return the code that a file's name starts with, or the whole name where it has none."""
+    coded = name[:3].isupper() and name[3:7].isdigit()
+    return name[:7] if coded else name
 
 
 def _extra_causes(path: Path, faults: list[tuple[str, str]]) -> dict[str, Cause]:

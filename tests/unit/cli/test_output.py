@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +19,9 @@ if TYPE_CHECKING:
     from subprocess import CompletedProcess
 
     RunPython = Callable[..., CompletedProcess[bytes]]
+
+
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.00 GiB."
 
 
 def test_an_existing_file_is_kept(tmp_path: Path) -> None:
@@ -56,3 +63,51 @@ def test_a_stream_without_unicode_gets_ascii(run_python: RunPython) -> None:
     done = run_python("-c", code, environment={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
 
     assert done.stdout == b"False\n"
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
+def test_every_format_can_be_written_to_every_stream(
+    run_python: RunPython, tmp_path: Path, form: str, encoding: str
+) -> None:
+    log = tmp_path / "crash.log"
+    log.write_text(f'File "\u65e5\u672c/\xe9.py", line 1, in f\n{OOM}', encoding="utf-8")
+
+    done = run_python(
+        *("-m", "oomdoctor", "diagnose", str(log), "--format", form, "--explain"),
+        environment={"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
+    )
+
+    assert (done.returncode, done.stderr) == (4, b"")
+    assert done.stdout.decode(encoding)
+
+
+@pytest.mark.parametrize(
+    ("closed", "code", "words"),
+    [(">&-", 4, ""), ("2>&-", 4, ""), (">&- 2>&-", 4, ""), ("- <&-", 2, "input is closed")],
+)
+def test_a_stream_that_is_closed_is_no_failure(
+    root: Path, tmp_path: Path, closed: str, code: int, words: str
+) -> None:
+    path = tmp_path / "crash.log"
+    path.write_text(OOM)
+    log = "" if closed.startswith("-") else shlex.quote(str(path))
+    line = f"{sys.executable} -m oomdoctor diagnose {log} {closed}"
+
+    done = subprocess.run(["bash", "-c", line], capture_output=True, check=False, cwd=root)
+
+    assert done.returncode == code
+    assert words in done.stderr.decode()
+    assert b"internal" not in done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no full device")  # noqa: PTH110 - a device
+def test_a_full_disk_is_told_in_words(root: Path, tmp_path: Path) -> None:
+    log = tmp_path / "crash.log"
+    log.write_text(OOM)
+    line = f"{sys.executable} -m oomdoctor diagnose {shlex.quote(str(log))} >/dev/full"
+
+    done = subprocess.run(["bash", "-c", line], capture_output=True, check=False, cwd=root)
+
+    assert done.returncode == 3
+    assert done.stderr.startswith(b"error: cannot write to standard output: No space left")

@@ -146,3 +146,11 @@ def test_a_reader_that_goes_away_is_no_failure(root: Path, tmp_path: Path) -> No
     )
 
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("arguments", [["-", "-"], ["-", "--config", "-"]])
+def test_standard_input_can_be_named_once(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["diagnose", *arguments]) == ExitCode.USAGE
+    assert "only once" in capsys.readouterr().err

@@ -58,6 +58,9 @@ def test_a_given_fact_is_stated_and_keeps_its_rounding() -> None:
         ("run.phase=backwards", "did you mean backward?"),
         ("run.phase=xyz", "choices: import, load"),
         ("env.torch=newest", "is not a version"),
+        (f"train.micro_batch={'9' * 5000}", "is not a whole number"),
+        (f"oom.requested={'9' * 5000}GiB", "is not a size"),
+        (f"run.progress={'9' * 500}", "is not a ratio"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_what_was_expected(item: str, words: str) -> None:
