@@ -84,6 +84,16 @@ DOORS: dict[str, tuple[str, ...]] = {
         "buffer size =",
         "maximum concurrency for",
     ),
+    "data_sizes": (
+        "input_ids",
+        "attention_mask",
+        "position_ids",
+        "tokens",
+        "maximum sequence length",
+        "longest",
+        "dictionary",
+        "vocab",
+    ),
     "trials": ("trial ", "trial#", "fold ", "fold:", "fold=", "fold_"),
     "growth": (
         "max_mem",

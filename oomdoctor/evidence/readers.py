@@ -48,6 +48,7 @@ READERS: tuple[str, ...] = (
     "vllm_log",
     "growth",
     "trials",
+    "data_sizes",
 )
 TEXT_LINES = 2000
 TEXT_CHARS = 256 * 1024

@@ -67,6 +67,8 @@ ROWS = (
     count("train.global_batch", "Rows per optimizer step over all devices."),
     count("train.seq_len", "Tokens per row at most.", obtain=CONFIG, closed_by=C),
     count("train.tokens", "Tokens of one forward pass: rows x tokens per row (derived)."),
+    count("train.longest_row", "Tokens of the longest row that the log shows."),
+    count("data.tokens_seen", "Rows x tokens of the last batch that the log shows."),
     boolean("train.truncation", "Rows are cut at the length limit.", obtain=CONFIG),
     boolean("train.packing", "Several samples are packed into a row.", closed_by=C),
     enum("train.padding_side", "Side of padding.", ("left", "right"), obtain=CONFIG),

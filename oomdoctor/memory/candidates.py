@@ -18,6 +18,8 @@ SHARDING = ("zero1", "zero2", "zero3", "fsdp1", "fsdp2")
 PAIR_TASKS = ("dpo", "reward")
 _KEYS = {
     "seq": "train.seq_len",
+    "seen": "data.tokens_seen",
+    "longest": "train.longest_row",
     "vocab": "model.vocab",
     "hidden": "model.hidden",
     "intermediate": "model.intermediate",
@@ -62,6 +64,10 @@ TEMPLATES = (
     Template("mlp", ("2", *_TOKENS, "intermediate"), _HALF, "gate and up projections together"),
     Template("attention", ("batch", "heads", "seq", "seq"), (4, 2, 1), "attention scores"),
     Template("attention", ("batch", "seq", "seq"), (8, 4, 2, 1), "attention mask"),
+    Template("logits", ("seen", "vocab"), _HALF, "logits"),
+    Template("hidden", ("seen", "hidden"), _HALF, "hidden states"),
+    Template("mlp", ("seen", "intermediate"), _HALF, "feed-forward activations"),
+    Template("attention", ("batch", "heads", "longest", "longest"), (4, 2, 1), "attention scores"),
     Template("weight", ("hidden", "intermediate"), (4, 2, 1), "feed-forward weight"),
     Template("weight", ("2", "hidden", "intermediate"), _HALF, "gate and up weights together"),
     Template("weight", ("vocab", "hidden"), _HALF, "embedding or head weight"),

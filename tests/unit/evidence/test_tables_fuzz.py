@@ -30,6 +30,7 @@ READERS = (
     "host_tables",
     "host_use",
     "trials",
+    "data_sizes",
 )
 FOLDERS = (
     "memory_summary",

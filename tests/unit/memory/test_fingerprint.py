@@ -252,3 +252,14 @@ def test_split_parameters_do_not_rule_a_weight_out() -> None:
 
     assert whole.value("fingerprint.weight") is False
     assert split.get("fingerprint.weight") is None
+
+
+def test_a_batch_that_the_log_shows_is_matched_beside_the_configured_one() -> None:
+    seen = {
+        **QWEN,
+        **ROWS,
+        "data.tokens_seen": 8192,
+        "oom.requested": format_size(8192 * 151_936 * 4),
+    }
+
+    assert fingerprint(known(seen)).matches[0].expression == "seen*vocab*4"
