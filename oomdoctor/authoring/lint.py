@@ -10,6 +10,7 @@ from oomdoctor.authoring.patches import patch_faults
 from oomdoctor.authoring.selftest import EXPECTED
 from oomdoctor.errors import Location
 from oomdoctor.facts.registry import did_you_mean, specs
+from oomdoctor.rules.bundle import patterns_in
 from oomdoctor.rules.evaluate import expression_value, expressions_of
 from oomdoctor.rules.fields import near
 from oomdoctor.rules.nodes import Problem
@@ -161,15 +162,6 @@ def _pattern_faults(rule: Rule) -> Iterator[tuple[str, str]]:
                 shown = f"{probe[:12]!r}..."
                 yield "when", f"the pattern {pattern!r} takes too long on a line like {shown}"
                 break
-
-
-def patterns_in(tree: object) -> Iterator[str]:
-    """Yield the patterns of all `matches` in a compiled tree."""
-    if isinstance(tree, list):
-        if tree and tree[0] == "matches":
-            yield str(tree[2])
-        for part in tree:
-            yield from patterns_in(part)
 
 
 def probes_for(pattern: str) -> Iterator[str]:

@@ -16,9 +16,10 @@ from oomdoctor.rules.shape import Cause
 from oomdoctor.rules.stored import BUNDLE, CAUSES, FORMAT, PRIORS, fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from oomdoctor.rules.nodes import Data
+    from oomdoctor.rules.shape import Tree
 
 
 def rules_dir() -> Path:
@@ -38,10 +39,12 @@ def build(directory: Path) -> dict[str, Any]:
     Paths are relative and rules sorted, so that equal rules give equal bundles everywhere.
     """
     from oomdoctor.rules.codec import Encoder, encode_cause, encode_fixes
+    from oomdoctor.rules.evaluate import expressions_of
     from oomdoctor.rules.hints import hints_of
     from oomdoctor.rules.source import read_rule_file
 
     encoder = Encoder()
+    patterns: set[str] = set()
     rules: list[dict[str, Any]] = []
     fixes: list[list[Any]] = []
     for path in rule_files(directory):
@@ -50,16 +53,27 @@ def build(directory: Path) -> dict[str, Any]:
             raise RuleError(source.problems[0].message, location=source.problems[0].location)
         rule = encoder.rule(source.rule)
         rules.append({**rule, "path": path.relative_to(directory).as_posix()})
+        for expression in expressions_of(source.rule):
+            patterns.update(patterns_in(expression.tree))
         fixes.append(encode_fixes(source.rule))
     return {
         "format": FORMAT,
         "files": fingerprints(directory),
         "causes": [encode_cause(cause) for cause in read_causes(directory).values()],
-        "patterns": hints_of(encoder.patterns()),
+        "patterns": hints_of(patterns),
         "leaves": encoder.leaves,
         "rules": rules,
         "fixes": fixes,
     }
+
+
+def patterns_in(tree: Tree | str | float) -> Iterator[str]:
+    """Yield the patterns of all `matches` in a compiled tree."""
+    if isinstance(tree, list):
+        if tree and tree[0] == "matches":
+            yield str(tree[2])
+        for part in tree:
+            yield from patterns_in(part)
 
 
 def fingerprints(directory: Path) -> dict[str, list[int]]:

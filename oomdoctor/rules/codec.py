@@ -23,7 +23,7 @@ from oomdoctor.rules.shape import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 _TEXTS = ("code", "name", "cause", "title", "since", "says", "why", "known_problems", "path")
 _KINDS = {kind.value: kind for kind in Kind}
@@ -98,11 +98,6 @@ class Encoder:
             "explains": rule.explains and _encode_expression(rule.explains),
         }
 
-    def patterns(self) -> Iterator[str]:
-        """Yield all patterns that the leaves search."""
-        for _, tree, *_ in self.leaves:
-            yield from _patterns_in(tree)
-
     def _condition(self, condition: Condition) -> int | list[Any]:
         if condition.leaf is None:
             parts = [self._condition(part) for part in condition.parts]
@@ -112,15 +107,6 @@ class Encoder:
         if number == len(self.leaves):
             self.leaves.append(leaf)
         return number
-
-
-def _patterns_in(tree: Any) -> Iterator[str]:  # noqa: ANN401 - any node of a tree
-    if isinstance(tree, list):
-        if tree and tree[0] == "matches":
-            yield tree[2]
-        else:
-            for part in tree:
-                yield from _patterns_in(part)
 
 
 class Decoder:

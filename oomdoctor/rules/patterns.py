@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,8 +25,8 @@ Needs: TypeAlias = "tuple[tuple[str | Needs, ...], ...]"
 
 TIMEOUT_S = 0.25
 MAX_HITS = 3
-# At some 200 million steps a second this is the time limit, and the bound on the steps is generous.
-MOST_STEPS = 50_000_000
+# About a second if it really came to that; the bound is generous, and real texts stay far below.
+MOST_STEPS = 100_000_000
 
 
 class Hits(NamedTuple):
@@ -38,15 +40,16 @@ class Hint(NamedTuple):
     """What was found out about a pattern before shipping.
 
     A match contains what it `needs`, is one of those literals where `exact`, lies within one line
-    where `in_line`, and a search of n characters takes at most about factor * n ** (degree + 1)
-    steps; degree -1: no bound. With `fold`, texts are compared as `folded` spells them.
+    where `in_line`, and begins with one of `heads` where there are any. An attempt takes at most
+    factor * (longest line) ** by_line * (whole text) ** by_text steps, which is `steps`; a factor
+    of 0: no bound. With `fold`, texts are compared as `folded` spells them.
     """
 
     fold: bool
     exact: bool
     in_line: bool
-    degree: int
-    factor: int
+    steps: Sequence[int]
+    heads: Sequence[str]
     needs: Needs
 
 
@@ -105,7 +108,7 @@ def _lines_by_hint(pattern: str, hint: Hint, text: str) -> tuple[int, ...] | Non
     pieces = dict(enumerate(text.split("\n"))) if hint.in_line else {0: text}
     spelled = {at: folded(piece) if hint.fold else piece for at, piece in pieces.items()}
     promising = {at: pieces[at] for at, piece in spelled.items() if may_hit(hint.needs, piece)}
-    if not all(_is_short(hint, len(piece)) for piece in promising.values()):
+    if not all(_is_short(hint, piece, spelled[at]) for at, piece in promising.items()):
         return None
     hits = (
         at + piece.count("\n", 0, found.start())
@@ -134,8 +137,13 @@ def may_hit(needs: Needs, text: str) -> bool:
     )
 
 
-def _is_short(hint: Hint, size: int) -> bool:
-    return hint.degree >= 0 and hint.factor * size ** (hint.degree + 1) <= MOST_STEPS
+def _is_short(hint: Hint, text: str, spelled: str) -> bool:
+    """Say whether a search is bound to be short: attempts times the steps of each."""
+    factor, by_line, by_text = hint.steps
+    starts = sum(map(spelled.count, hint.heads)) if hint.heads else len(text) + 1
+    longest = max(map(len, text.split("\n"))) if by_line else 1
+    steps = starts * factor * (longest + 1) ** by_line * (len(text) + 1) ** by_text
+    return factor > 0 and steps <= MOST_STEPS
 
 
 def _lines_that_may(needs: Needs, text: str) -> list[int]:
