@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO
 
 from oomdoctor.errors import InputError, Location
@@ -17,6 +16,7 @@ from oomdoctor.facts.book import FactBook
 from oomdoctor.facts.given import parse_given
 from oomdoctor.reason.conclude import conclude
 from oomdoctor.reason.timeline import first_failure, timeline_facts
+from oomdoctor.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,17 +32,18 @@ CONFIG_KINDS = frozenset({"config", "script"})
 _JOINED = ("log.text", "job.text")
 
 
-@dataclass(slots=True, kw_only=True)
 class Gathered:
     """Everything that the inputs gave, in input order; filled by `gather`."""
 
-    facts: list[Fact] = field(default_factory=list)
-    config_facts: list[Fact] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
-    readings: list[ConfigReading] = field(default_factory=list)
-    artifacts: list[Artifact] = field(default_factory=list)
-    closes: set[str] = field(default_factory=set)
-    notes: list[str] = field(default_factory=list)
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self.facts: list[Fact] = []
+        self.config_facts: list[Fact] = []
+        self.failures: list[Failure] = []
+        self.readings: list[ConfigReading] = []
+        self.artifacts: list[Artifact] = []
+        self.closes: set[str] = set()
+        self.notes: list[str] = []
 
 
 def diagnose(

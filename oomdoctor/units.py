@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from oomdoctor.record import NamedTuple
 
 _STEP = 1024
 _MOST_DIGITS = 60  # no size is longer; an int of thousands of digits can neither be read nor shown

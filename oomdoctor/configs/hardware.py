@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.configs.claims import Claim
+from oomdoctor.record import NamedTuple
 from oomdoctor.units import parse_size
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.configs import environment, vocabulary
 from oomdoctor.configs.claims import Claim
@@ -10,6 +10,7 @@ from oomdoctor.configs.scalars import as_count
 from oomdoctor.configs.setting import normal
 from oomdoctor.model.core import Fact
 from oomdoctor.model.enums import Origin
+from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

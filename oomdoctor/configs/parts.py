@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.configs import dialects, json_text, mapping, notes
 from oomdoctor.configs.claims import Claim
 from oomdoctor.configs.setting import Lines, Setting, Settings
 from oomdoctor.model.enums import Origin
+from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.configs import cli_edit, json_edit, python_edit, segments, yaml_edit
 from oomdoctor.configs.difference import flattened, same, unified
 from oomdoctor.configs.reader import SUFFIXES, suffix_of
 from oomdoctor.configs.setting import Lines, SyntaxFault
 from oomdoctor.model.plan import Patch
+from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -6,11 +6,12 @@ args = SFTConfig(output_dir="out", bf16=True)  ->  SFTConfig(output_dir="out", b
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.configs import python_text
 from oomdoctor.configs.difference import nested, same
 from oomdoctor.configs.setting import Lines
+from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from oomdoctor.configs.difference import Wanted

@@ -9,12 +9,13 @@ os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.configs import meanings, python_text
 from oomdoctor.configs.claims import Claim, Table, both, count, flag, given, nothing, ratio, text
 from oomdoctor.configs.mapping import Dialect, open_end
 from oomdoctor.configs.setting import Setting
+from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

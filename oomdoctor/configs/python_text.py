@@ -6,10 +6,11 @@ import ast
 import operator
 import textwrap
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from oomdoctor.configs import segments
 from oomdoctor.configs.setting import Lines
+from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,9 +7,10 @@ A log may come as UTF-8 with or without BOM, UTF-16 or UTF-32 (PowerShell redire
 from __future__ import annotations
 
 import codecs
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.errors import InputError, Location
+from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple
+
+from oomdoctor.record import NamedTuple
 
 SIZE = r"(?P<n>-?\d+(?:\.\d+)?)\s*(?P<unit>[KMGT]i?B)"
 NUMBER = r"(?P<n>-?\d+(?:\.\d+)?)"

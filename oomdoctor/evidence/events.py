@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.model.core import Fact, Failure, Quote
+from oomdoctor.record import NamedTuple, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

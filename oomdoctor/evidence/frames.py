@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple
+
+from oomdoctor.record import NamedTuple
 
 
 class Frame(NamedTuple):

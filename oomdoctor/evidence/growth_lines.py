@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.progress_lines import parse_progress
+from oomdoctor.record import NamedTuple
 from oomdoctor.units import SIZE_PATTERN, parse_size, size_of, unit_bytes
 
 if TYPE_CHECKING:

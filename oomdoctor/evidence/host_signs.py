@@ -15,13 +15,13 @@ Kernel dumps, job managers and containers are read in detail elsewhere.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.events import merged
 from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.evidence.signs import SIZED, Sign, event_of, hits
 from oomdoctor.model.core import Reading
+from oomdoctor.record import replace
 
 if TYPE_CHECKING:
     from oomdoctor.evidence.events import Event

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.amounts import amount
 from oomdoctor.evidence.cards import Card, ProcessRow, Table
+from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from oomdoctor.model.core import Document, LogLine, Quote

@@ -22,12 +22,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.amounts import Amount, stated
 from oomdoctor.evidence.card_facts import reading_of
 from oomdoctor.evidence.cards import Card, ProcessRow, Table
 from oomdoctor.model.core import Reading
+from oomdoctor.record import NamedTuple
 from oomdoctor.units import parse_size
 
 if TYPE_CHECKING:

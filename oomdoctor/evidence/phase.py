@@ -8,9 +8,10 @@ evaluation OOM, one under `capture_model` a graph capture OOM.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.phase_marks import MARKS, Mark, Names
+from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from oomdoctor.evidence.frames import Frame

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+
+from oomdoctor.record import NamedTuple
 
 
 class Mark(NamedTuple):

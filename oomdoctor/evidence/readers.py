@@ -6,7 +6,6 @@ Each module of `READERS` has `ANCHORS`, lower-case literals of which one must oc
 
 from __future__ import annotations
 
-from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -18,6 +17,7 @@ from oomdoctor.evidence.phase_text import phase_before
 from oomdoctor.evidence.progress import progress_facts
 from oomdoctor.evidence.python_traceback import facts_of, stacks
 from oomdoctor.model.core import Fact, Failure, Reading
+from oomdoctor.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.events import QUOTE_CHARS, Event, absurd_fact, fact, line_quote, part_quote
 from oomdoctor.model.core import Failure
+from oomdoctor.record import NamedTuple
 from oomdoctor.units import parse_size
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import InputError, Location
@@ -12,7 +11,7 @@ from oomdoctor.evidence.blocks import WHOLE_BYTES, Block, Kept, keep
 from oomdoctor.evidence.encoding import SAMPLE_BYTES, Encoding, decode, encoding_of, transcode
 from oomdoctor.evidence.sniff import kind_of
 from oomdoctor.model.core import Artifact
-from oomdoctor.record import dataclass
+from oomdoctor.record import dataclass, replace
 from oomdoctor.units import format_count, format_size
 
 if TYPE_CHECKING:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from oomdoctor.model.core import Conflict, Fact
 from oomdoctor.model.enums import Origin
-from oomdoctor.record import dataclass
+from oomdoctor.record import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -7,11 +7,12 @@ nothing about the settings that it does not show.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.facts import tables
 from oomdoctor.model.core import Fact
 from oomdoctor.model.enums import Origin
+from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

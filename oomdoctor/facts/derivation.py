@@ -6,11 +6,11 @@ come from the facts it really looked at. Whatever rests on an assumed fact is it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.model.core import Fact
 from oomdoctor.model.enums import Origin
-from oomdoctor.record import dataclass
+from oomdoctor.record import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
 
 from oomdoctor.facts.tables import table
+from oomdoctor.record import NamedTuple
 
 MIB = 1 << 20
 GIB = 1 << 30

@@ -10,9 +10,10 @@ It never guesses between families: `Qwen1.5-7B` is not `Qwen2.5-7B`.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.facts.tables import table
+from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.model.enums import Origin
-from oomdoctor.record import dataclass
+from oomdoctor.record import NamedTuple, dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

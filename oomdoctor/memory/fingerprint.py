@@ -8,7 +8,7 @@ the failing frame says. Sizes are taken as log-uniform between 1 MiB and 64 GiB.
 from __future__ import annotations
 
 from math import log
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.memory.candidates import (
     TEMPLATES,
@@ -23,6 +23,7 @@ from oomdoctor.memory.candidates import (
 from oomdoctor.memory.frames import factor, heads_output, hint
 from oomdoctor.memory.rounding import CACHING, Interval, tensors
 from oomdoctor.model.plan import Fingerprint, FingerprintMatch
+from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

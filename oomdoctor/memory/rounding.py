@@ -7,8 +7,6 @@ tensor itself. Blocks are multiples of 512 bytes.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from oomdoctor.facts.segments import (
     BLOCK,
     LARGE_REQUEST,
@@ -17,6 +15,7 @@ from oomdoctor.facts.segments import (
     SMALL_REQUEST,
     SMALL_SEGMENT,
 )
+from oomdoctor.record import NamedTuple
 
 CACHING = ("cuda", "hip", "xpu", "npu", "musa")
 

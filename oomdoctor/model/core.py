@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from oomdoctor.model.enums import Kind, Maturity, Origin, Severity, Truth
-from oomdoctor.record import dataclass
+from oomdoctor.record import NamedTuple, dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import TYPE_CHECKING
 
 from oomdoctor.model.enums import Origin, Safety
-from oomdoctor.record import dataclass
+from oomdoctor.record import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.memory.fingerprint import fingerprint
 from oomdoctor.model.plan import Diagnosis
 from oomdoctor.reason import ledger, narrate, prescribe, resource, timeline
 from oomdoctor.reason.next_step import measurements
 from oomdoctor.reason.rank import Ranking, rank
+from oomdoctor.record import NamedTuple, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

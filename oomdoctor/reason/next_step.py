@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oomdoctor.model.enums import Truth
@@ -11,7 +10,7 @@ from oomdoctor.model.plan import Measurement
 from oomdoctor.reason.backends import spelled
 from oomdoctor.reason.fallbacks import fallbacks, is_known
 from oomdoctor.reason.rank import OTHER_PRIOR
-from oomdoctor.record import dataclass
+from oomdoctor.record import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

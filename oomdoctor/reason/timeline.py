@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.model.core import Fact
 from oomdoctor.model.enums import Origin
 from oomdoctor.model.plan import RankSummary
+from oomdoctor.record import replace
 from oomdoctor.units import format_size
 
 if TYPE_CHECKING:

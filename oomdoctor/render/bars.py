@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from oomdoctor.record import NamedTuple
 from oomdoctor.render.layout import Line, Span
 
 if TYPE_CHECKING:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+from oomdoctor.record import NamedTuple
 from oomdoctor.render.escape import cells
 
 if TYPE_CHECKING:

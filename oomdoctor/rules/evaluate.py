@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oomdoctor.model.core import RuleFault, RuleResult, Verdict, Weight
 from oomdoctor.model.enums import Kind, Truth
+from oomdoctor.record import replace
 from oomdoctor.rules.leaves import amount, leaf_verdict, timed_out_patterns
 from oomdoctor.rules.truth import combine, negate
 

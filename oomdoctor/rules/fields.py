@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
-from oomdoctor.record import dataclass
+from oomdoctor.record import dataclass, field
 from oomdoctor.rules.nodes import Data, Problem, data_of, entries, place
 
 if TYPE_CHECKING:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
-from oomdoctor.record import dataclass
+from oomdoctor.record import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

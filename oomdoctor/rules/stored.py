@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
