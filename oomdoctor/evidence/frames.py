@@ -54,7 +54,7 @@ def frame_head(text: str) -> FrameHead | None:
     if "File " in text:
         found = _plain().match(text)
         if found is not None:
-            number = int(found["line"])
+            number = int(found["line"]) if found["line"] else None
             function = (found["function"] or "").strip()
             return FrameHead(found["path"], number, function, len(found["indent"]), "plain")
         found = _ipython().match(text)
@@ -153,8 +153,8 @@ def _bare(function: str | None) -> str:
 @cache
 def _plain() -> re.Pattern[str]:
     return re.compile(
-        r"(?P<indent>\s*)(?:> )?File [\"“](?P<path>[^\"”]+)[\"”], line (?P<line>\d{1,9})"
-        r"(?:,? in (?P<function>.+?))?\s*$"
+        r"(?P<indent>\s*)(?:> )?File [\"“](?P<path>[^\"”]+)[\"”](?=, line \d|,? in \S)"
+        r"(?:, line (?P<line>\d{1,9}))?(?:,? in (?P<function>.+?))?\s*$"
     )
 
 
@@ -177,7 +177,8 @@ def _cell() -> re.Pattern[str]:
 @cache
 def _old_notebook() -> re.Pattern[str]:
     return re.compile(
-        r"\[?(?P<path>(?:[/~]|[A-Za-z]:\\)[^\s\]()]*\.(?:py|pyx|ipynb)|<ipython-input[^>]*>"
+        r"\s{0,4}\[?(?P<path>(?:[/~]|[A-Za-z]:\\)[^\s\]()]*\.(?:py|pyx|ipynb)|<ipython-input[^>]*>"
+        r"|[\w.\-]+(?:[/\\][\w.\-]+){0,30}\.pyx?(?=\]?(?:\(https?://\S+\))? in [\w<>.]+\()"
         r"|[/~][^\s\]()]*ipykernel[^\s\]()]*)\]?(?:\(https?://\S+\))? in (?P<function>.*)$"
     )
 
@@ -185,7 +186,8 @@ def _old_notebook() -> re.Pattern[str]:
 @cache
 def _rich() -> re.Pattern[str]:
     return re.compile(
-        r"(?P<path>[^\s:][^:]*\.(?:py|pyx)|<[\w\- ]+>):(?P<line>\d+)(?P<colon>:?) in "
+        r"(?P<path>(?:[A-Za-z]:\\)?[^\s:][^:]*\.(?:py|pyx)|<[\w\- ]+>):(?P<line>\d+)"
+        r"(?P<colon>:?) in "
         r"(?P<function>[\w.<>]+)\s*$"
     )
 

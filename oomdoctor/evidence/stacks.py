@@ -40,7 +40,7 @@ MOST_FRAMES = 600
 """An endless recursion prints a frame per call: its first and last ones tell all there is."""
 _SPARE_FRAMES = 1000
 _BOX = ("│", "┃", "|")
-_STARTS = ("File ", "Traceback", " in ", " In", "(most recent")
+_STARTS = ("❱", "File ", "Traceback", " in ", " In", "(most recent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,11 +130,19 @@ class _Builder:
             self._open(index, head)
             return
         if self.idle:
+            self._open_headless(index, text)
             return
         if self._foreign > _FOREIGN_LINES:
             yield from self.close()
             return
         yield from self._within(index, text)
+
+    def _open_headless(self, index: int, text: str) -> None:
+        """Take the running line of a box whose upper part was cut off for a frame of its own."""
+        arrow = arrow_code(text) if "❱" in text else None
+        if arrow is not None and arrow[1]:
+            self._open(index, FrameHead("", None, "", 0, "rich"))
+            self._code, self._code_index = [arrow[1]], index
 
     def _wrapped_head(self, text: str) -> FrameHead | None:
         """Join a frame that rich broke over two lines of its box."""

@@ -213,3 +213,42 @@ def test_any_mix_of_lines_gives_stacks_within_the_document(lines: list[str]) -> 
     for stack in stacks(document):
         assert 0 <= stack.first <= stack.last < len(document.lines)
         assert all(0 <= frame.at < len(document.lines) for frame in stack.frames)
+
+
+def test_a_box_whose_upper_part_was_cut_off_gives_its_running_line() -> None:
+    text = (
+        "│ ❱  629 │   │   probs = scores.softmax(dim=-1)                 │\n"
+        "│    630 │   │                                                  │\n"
+        "╰──────────────────────────────────────────────────────────────╯\n"
+        "OutOfMemoryError: CUDA out of memory. Tried to allocate 1024.00 MiB\n"
+    )
+
+    (stack,) = stacks(document_of(text))
+
+    assert [frame.code for frame in stack.frames] == ["probs = scores.softmax(dim=-1)"]
+
+
+def test_a_box_names_files_of_windows() -> None:
+    text = (
+        "│ C:\\env\\lib\\site-packages\\torch\\optim\\adamw.py:566 in _multi_tensor_adamw  │\n"
+        "│ ❱ 566 │   │   denom = torch._foreach_add(exp_avg_sq_sqrt, eps)             │\n"
+        "OutOfMemoryError: CUDA out of memory.\n"
+    )
+
+    (stack,) = stacks(document_of(text))
+
+    assert [(f.function, f.line) for f in stack.frames] == [("_multi_tensor_adamw", 566)]
+
+
+def test_a_frame_without_a_line_number_is_a_frame() -> None:
+    text = (
+        '  File "losses/loss.py", in gather_topk\n'
+        "    return one_hot(topk, anchors)\n"
+        "RuntimeError: CUDA out of memory.\n"
+    )
+
+    (stack,) = stacks(document_of(text))
+
+    assert [(f.path, f.line, f.function) for f in stack.frames] == [
+        ("losses/loss.py", None, "gather_topk")
+    ]
