@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 CHUNK_BYTES = 256 * 1024
-UNPACKED_LIMIT_BYTES = 4 * 1024**3
+UNPACKED_LIMIT_BYTES = 1024**3
 STDIN_ID = "<stdin>"
 _COMPRESSED = ((b"\x1f\x8b", "gzip"), (b"BZh", "bz2"), (b"\xfd7zXZ\x00", "xz"))
 
@@ -125,6 +125,9 @@ def _read_stream(file: BinaryIO, *, name: str, path: str | None, whole_bytes: in
     lines, decoding = _lines(kept)
     notes.extend(f"{name}: {note}" for note in decoding)
     notes.extend(_notes_of(kept, name=name))
+    if unpacked is not None and kept.total_bytes >= UNPACKED_LIMIT_BYTES:
+        limit = format_size(UNPACKED_LIMIT_BYTES)
+        notes.append(f"{name}: it unpacks to more than {limit}, of which only the first were read")
     artifact = _artifact(name, path, kept.total_bytes)
     ends_open = bool(kept.blocks) and not kept.blocks[-1].data.endswith(b"\n")
     return _named(Source(artifact=artifact, lines=lines, notes=tuple(notes), ends_open=ends_open))

@@ -204,3 +204,15 @@ def test_the_last_line_feed_is_kept_so_that_diffs_against_the_file_apply(tmp_pat
     assert read_source(str(closed)).text == "a: 1\nb: 2\n"
     assert read_source(str(open_end)).text == "a: 1\nb: 2"
     assert source_of_text("a: 1\n").text == "a: 1\n"
+
+
+def test_data_that_unpack_without_end_are_read_to_a_limit_that_is_noted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("oomdoctor.evidence.source.UNPACKED_LIMIT_BYTES", 1024**2)
+
+    source = read_bytes(gzip.compress(b"all is well\n" * 400_000))
+
+    assert source.artifact.size_bytes is not None
+    assert source.artifact.size_bytes < 2 * 1024**2
+    assert "it unpacks to more than 1.00 MiB" in source.notes[-1]
