@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import dialects, json_text, mapping, notes
+from oomdoctor.configs import dialects, mapping
 from oomdoctor.configs.claims import Claim
 from oomdoctor.configs.setting import Lines, Setting, Settings
 from oomdoctor.model.enums import Origin
@@ -73,6 +73,8 @@ def _yaml(lines: Lines, *, loose: bool) -> Part:
 
 
 def _json(lines: Lines, *, loose: bool) -> Part:
+    from oomdoctor.configs import json_text
+
     node, said = json_text.load(
         lines.text.rstrip(" \t\n,;") if loose else lines.text, strict=not loose
     )
@@ -126,6 +128,8 @@ def _loose(lines: Lines, settings: Settings, dialect: Dialect) -> list[Fact]:
 
 def comments(lines: Lines, dialect: Dialect) -> list[Fact]:
     """Read what stands behind a `#` as notes."""
+    from oomdoctor.configs import notes
+
     made: list[Fact] = []
     for place, (_, row) in enumerate(lines.rows[: notes.MAX_LINES]):
         at = row.find("#")
@@ -135,6 +139,8 @@ def comments(lines: Lines, dialect: Dialect) -> list[Fact]:
 
 
 def _told(lines: Lines, place: int, text: str, start: int, dialect: Dialect) -> list[Fact]:
+    from oomdoctor.configs import notes
+
     return [
         mapping.fact_of(found.claim, lines.quote(place, start + found.start, start + found.end))
         for found in notes.claims_in(text[: notes.MAX_WIDTH], dialect)
@@ -142,6 +148,8 @@ def _told(lines: Lines, place: int, text: str, start: int, dialect: Dialect) -> 
 
 
 def _notes(lines: Lines) -> Part:
+    from oomdoctor.configs import notes
+
     dialect = dialects.choose(Settings(notes.settings_in(lines)))
     made = [mapping.fact_of(claim, quote) for claim, quote in notes.read(lines, dialect)]
     if dialect.framework is not None and made:

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from oomdoctor.configs import cli_edit, json_edit, python_edit, segments, yaml_edit
+from oomdoctor.configs import segments
 from oomdoctor.configs.difference import flattened, same, unified
 from oomdoctor.configs.reader import SUFFIXES, suffix_of
 from oomdoctor.configs.setting import Lines, SyntaxFault
@@ -25,6 +25,16 @@ KIN = {  # dialects whose files take the settings of the key as well
 }
 FRAMEWORKS = {"transformers": "hf_trainer"}
 ALWAYS = ("env", "cli")
+
+
+class Editor(Protocol):
+    """What a module offers that edits a syntax."""
+
+    def edit(self, text: str, wanted: Mapping[str, object], /) -> str:
+        """Return the text with the wanted settings."""
+
+    def held(self, text: str, key: str, /) -> tuple[bool, object]:
+        """Say whether a text has a key, and its value."""
 
 
 class Target(NamedTuple):
@@ -150,6 +160,8 @@ def _edit(target: Target, home: str, dialect: str, wanted: Mapping[str, object])
     """Edit one stretch by its syntax; None where it takes no such settings."""
     kind = target.kind
     if kind == "command":
+        from oomdoctor.configs import cli_edit
+
         if dialect == "env":
             return cli_edit.set_variables(target.text, wanted)
         named = cli_edit.is_command(target.text)
@@ -157,13 +169,25 @@ def _edit(target: Target, home: str, dialect: str, wanted: Mapping[str, object])
     if dialect in ALWAYS:
         return None
     if kind == "python":
+        from oomdoctor.configs import python_edit
+
         return python_edit.edit(target.text, wanted, dialect)
     if kind not in ("yaml", "json") or not (target.whole or _is_of(target, home)):
         return None
     if kind == "yaml" and target.text.lstrip()[:1] == "{":
         kind = "json"
-    editor = yaml_edit.edit if kind == "yaml" else json_edit.edit
-    return _checked(editor(target.text, wanted), wanted, kind)
+    editor = _editor(kind)
+    return _checked(editor.edit(target.text, wanted), wanted, editor)
+
+
+def _editor(kind: str) -> Editor:
+    if kind == "yaml":
+        from oomdoctor.configs import yaml_edit
+
+        return yaml_edit
+    from oomdoctor.configs import json_edit
+
+    return json_edit
 
 
 def _is_of(target: Target, home: str) -> bool:
@@ -174,11 +198,10 @@ def _is_of(target: Target, home: str) -> bool:
     return parts.read(segments.Segment(target.kind, lines), loose=False).dialect == home
 
 
-def _checked(after: str, wanted: Mapping[str, object], kind: str) -> str | None:
+def _checked(after: str, wanted: Mapping[str, object], editor: Editor) -> str | None:
     """Read an edit back; one that did not arrive as meant is not offered."""
-    held = yaml_edit.held if kind == "yaml" else json_edit.held
     for key, value in wanted.items():
-        there, found = held(after, key)
+        there, found = editor.held(after, key)
         if not there or not same(found, value):
             return None
     return after

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import operator
-import textwrap
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +59,8 @@ def _repaired(lines: Lines) -> Block | None:
 def _parse(lines: Lines) -> Block | None:
     """Parse lines after cutting their common indentation."""
     text = lines.text
+    import textwrap
+
     cut = textwrap.dedent(text)
     shift = len(text.split("\n", 1)[0]) - len(cut.split("\n", 1)[0])
     prompts = all(row.startswith((">>>", "...")) for _, row in lines.rows if row.strip())

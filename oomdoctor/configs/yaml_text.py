@@ -8,12 +8,12 @@ datasets: [{path: tatsu-lab/alpaca}]     # path ("datasets", "0", "path")
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from oomdoctor.configs import scalars
 from oomdoctor.configs.setting import Setting, SyntaxFault
+from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,27 +21,33 @@ if TYPE_CHECKING:
     from oomdoctor.configs.setting import Lines, Plain, Scalar
     from oomdoctor.model.core import Quote
 
+Place: TypeAlias = tuple[int, int, int, int]
+"""First line and column of a node, and its last ones."""
+
 MAX_EVENTS = 200_000
 MAX_SETTINGS = 20_000
 MAX_DEPTH = scalars.MAX_NESTING
 
 
-@dataclass(slots=True, eq=False)
 class Node:
     """A node of a document: `pairs` for mappings (key, value), `items` for sequences.
 
     It is built while events come in, so that its end is known only when its last event is.
     """
 
-    kind: str
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-    text: str = ""
-    plain: bool = False
-    items: list[Node] | None = None
-    pairs: list[tuple[Node, Node]] | None = None
+    __slots__ = (
+        *("kind", "line", "column", "end_line", "end_column"),
+        *("text", "plain", "items", "pairs"),
+    )
+
+    def __init__(self, kind: str, place: Place, *, text: str = "", plain: bool = False) -> None:
+        """Start a node of a kind at a place, without members."""
+        self.kind = kind
+        self.line, self.column, self.end_line, self.end_column = place
+        self.text = text
+        self.plain = plain
+        self.items: list[Node] | None = [] if kind == "list" else None
+        self.pairs: list[tuple[Node, Node]] | None = [] if kind == "map" else None
 
 
 class Read(NamedTuple):
@@ -158,11 +164,11 @@ class _Builder:
         place = (self.first + start.line, start.column, self.first + end.line, end.column)
         if name == "ScalarEvent":
             plain = event.style in (None, "")
-            node = Node("scalar", *place, text=event.value, plain=plain)
+            node = Node("scalar", place, text=event.value, plain=plain)
         elif name == "MappingStartEvent":
-            node = Node("map", *place, pairs=[])
+            node = Node("map", place)
         else:
-            node = Node("list", *place, items=[])
+            node = Node("list", place)
         if event.anchor:
             self._anchors[event.anchor] = node
         self._attach(node)

@@ -11,9 +11,8 @@ A stack belongs to the failure that it ends in, else to the nearest one of the s
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.frames import exception_of
 from oomdoctor.evidence.free_stacks import FreeStacks
@@ -22,6 +21,7 @@ from oomdoctor.evidence.phase_text import phase_at, phase_before
 from oomdoctor.evidence.progress import progress_facts
 from oomdoctor.evidence.python_traceback import facts_of, quoted_code
 from oomdoctor.model.core import Fact
+from oomdoctor.record import NamedTuple, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.amounts import first_of_each, stated
 from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.evidence.machine_report import machine_facts
 from oomdoctor.model.core import Reading
+from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

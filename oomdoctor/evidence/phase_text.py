@@ -13,9 +13,10 @@ The last line that tells counts; a line of plain training progress says that the
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.progress_lines import parse_progress
+from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from oomdoctor.model.core import Document, LogLine

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from oomdoctor.model.core import LogLine

@@ -12,7 +12,6 @@ counts events over the whole input.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from oomdoctor.evidence.events import Event, absorb, fact, merged
 from oomdoctor.evidence.haystack import LAST_LINES, MOST_LINES, haystack_of
 from oomdoctor.evidence.signs import Hit, event_of, gpu, hits
 from oomdoctor.model.core import Reading
+from oomdoctor.record import replace
 from oomdoctor.units import format_count
 
 if TYPE_CHECKING:

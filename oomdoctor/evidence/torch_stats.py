@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.amounts import Amount, bytes_fact, derived, stated
 from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.evidence.moment import at_failure, failure_index, message_states_balance
 from oomdoctor.model.core import Fact, Reading
+from oomdoctor.record import NamedTuple
 from oomdoctor.units import SIZE_PATTERN, parse_size
 
 if TYPE_CHECKING:
