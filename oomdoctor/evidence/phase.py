@@ -7,6 +7,7 @@ evaluation OOM, one under `capture_model` a graph capture OOM.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,10 @@ class Serves(NamedTuple):
 _HOLDING = ("graph-capture", "serve-profile", "merge", "eval", "backward")
 _INNER = frozenset({"save", "resume", "merge"})
 _RESUMED = frozenset({"optimizer", "load"})
+_MODEL_CALLS = (
+    "model( self.model( self.module( self.forward( net( self.net( self.network( unwrapped_model("
+    " self.policy( self.actor( unet( self.unet( transformer( self.transformer("
+)
 _STEPS = "training_step* _training_step* train_step train_batch closure optimizer_closure"
 _TRAINS = Mark(
     "train",
@@ -60,11 +65,15 @@ def phase_of(stack: Stack) -> Found | None:
     """Return the phase that `stack` shows, None where no frame tells."""
     strong: list[Found] = []
     weak: list[Found] = []
-    certain = False
+    certain = modelled = False
     for frame in reversed(stack.frames):
+        modelled = modelled or _runs_model(frame)
         mark = next((mark for mark in MARKS if _fits(mark, frame)), None)
         if mark is not None:
-            (weak if mark.weak else strong).append(Found(mark.phase, frame, certain=True))
+            # a loss that runs the model itself holds the forward pass too
+            around = mark.phase == "loss" and modelled
+            found = Found("forward" if around else mark.phase, frame, certain=True)
+            (weak if mark.weak else strong).append(found)
         if _names(_STEPS).has(frame.function):
             certain = True
             break
@@ -111,6 +120,19 @@ def _fits(mark: Mark, frame: Frame) -> bool:
         if part in path and _names(functions).has(function):
             return True
     return bool(frame.code) and any(_calls(frame.code or "", text) for text in _words(mark.calls))
+
+
+def _runs_model(frame: Frame) -> bool:
+    """Say whether a frame's code calls the model, or hands it to what does."""
+    return frame.code is not None and (
+        any(_calls(frame.code, text) for text in _words(_MODEL_CALLS))
+        or _handed().search(frame.code) is not None
+    )
+
+
+@cache
+def _handed() -> re.Pattern[str]:
+    return re.compile(r"\w\((?:self\.)?(?:model|module|net|network)[,)]")
 
 
 def _calls(code: str, text: str) -> bool:

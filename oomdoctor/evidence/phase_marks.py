@@ -81,9 +81,10 @@ MARKS: tuple[Mark, ...] = (
         " _val_step valid_epoch valid_step _run_sanity_check evaluate_and_print_results eval_model"
         " compute_metrics log_validation* simple_evaluate single_gpu_test multi_gpu_test"
         " inference_on_dataset final_val validate_one_epoch eval_one_epoch test_one_epoch"
-        " test_epoch run_test evaluate_model validate_model eval_loop",
+        " test_epoch run_test evaluate_model validate_model eval_loop test eval do_test"
+        " perform_actual_validation predict_sliding_window* _internal_predict_* run_inference_on*",
         files="evaluation_loop.py ultralytics/engine/validator.py mmengine/evaluator/",
-        calls="evaluate( validate( run_validation( nested_concat(",
+        calls="evaluate( validate( run_validation( nested_concat( run_iteration(self.val_gen",
     ),
     Mark(
         "resume",
@@ -133,7 +134,8 @@ MARKS: tuple[Mark, ...] = (
         " _recursive_wrap get_peft_model inject_adapter _prepare_one prepare_model prepare"
         " _prepare_fsdp* fsdp2_prepare_model _wrap_model add_adapter resize_token_embeddings"
         " _resize_token_embeddings setup_optimizer* create_optimizer* create_reference_model"
-        " _create_and_replace prepare_ref_model configure_optimizers _configure_distributed_model",
+        " _create_and_replace prepare_ref_model configure_optimizers _configure_distributed_model"
+        " setup_model_and_optimizer get_megatron_optimizer*",
         calls="deepspeed.initialize( FullyShardedDataParallel( FSDP( DistributedDataParallel( DDP("
         " accelerator.prepare( get_peft_model( prepare_model_for_kbit_training( fully_shard(",
         scoped=(
@@ -188,11 +190,13 @@ MARKS: tuple[Mark, ...] = (
         "loss",
         functions="*cross_entropy *_loss *Loss loss_function loss_fn compute_losses loss"
         " *log_softmax get_batch_logps _get_batch_logps get_per_token_logps* loss_by_feat*"
-        " _get_per_token_logps* *_per_token_logps *criterion kl_div",
+        " _get_per_token_logps* *_per_token_logps *criterion kl_div label_and_sample_*"
+        " get_targets _get_targets* assign_targets*",
         files="/loss/ /losses/ _loss.py loss.py losses.py /loss_",
         calls="cross_entropy( nll_loss( loss_fct( loss_fn( criterion( .loss_function( log_softmax(",
         weak=True,
     ),
+    Mark("save", functions="_unshard_fsdp_state_params _unshard_params_summon", weak=True),
     Mark(
         "serve",
         functions="execute_model step_async engine_step run_busy_loop _process_engine_step"
