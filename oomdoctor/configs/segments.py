@@ -24,7 +24,8 @@ PROGRAMS = (
     r"python[\d.]*|accelerate|torchrun|deepspeed|vllm|sglang|trl|axolotl|llamafactory-cli|tune|litgpt"
     r"|lmdeploy|docker|podman|nvidia-docker|srun|sbatch|mpirun|horovodrun|bash|sh|nohup|sudo|pip|conda"
     r"|export|setx?|uv|poetry|gunicorn|uvicorn|ollama|llama-[a-z-]+|ray|colossalai|xtuner|swift|nemo"
-    r"|torchtune|lightning|composer|tgi|text-generation-launcher|pytest|jupyter|singularity|apptainer"
+    r"|torchtune|lightning|composer|fairseq-[a-z-]+|nnUNet(?:v2)?_[a-z]+|tgi"
+    r"|text-generation-launcher|pytest|jupyter|singularity|apptainer"
 )
 
 
