@@ -10,6 +10,7 @@ None of them states the allocator's figures; a few give the size of the failed c
     RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`
     RuntimeError: cublas runtime error : resource allocation failed at .../THC/THCGeneral.cpp:228
     RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED
+    !!! Exception during processing !!! Allocation on device        (ComfyUI, cudaMallocAsync)
     RuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at "../c10/cuda/CUDACachingAllocator.cpp"
     CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62
     [torch_memory_saver.cpp] cuMemCreate CUDA_ERROR_OUT_OF_MEMORY (may not be an issue e.g. ...)
@@ -73,6 +74,12 @@ SIGNS: tuple[Sign, ...] = (
         ),
         "thc",
         60,
+    ),
+    gpu(
+        ("allocation on device",),
+        r"^\s*(?:\w+(?:\.\w+)*Error: |!!! Exception during processing !!! )?Allocation on device\s*$",
+        "cuda",
+        "allocator",
     ),
     gpu(
         ("nvml_success ==", "nvml_error"),

@@ -102,3 +102,15 @@ def test_a_known_message_is_not_counted_again_where_a_wrapper_repeats_it_in_othe
 def test_the_same_complaint_on_many_lines_is_one_event() -> None:
     line = "RuntimeError: parallel_for failed: out of memory\n"
     assert len(torch_oom.read(document_of(line * 5)).failures) == 1
+
+
+def test_a_node_editor_says_only_allocation_on_device() -> None:
+    text = "Error occurred when executing VAEDecode:\n\nAllocation on device\n"
+
+    facts = {
+        fact.key: fact.value
+        for one in torch_oom.read(document_of(text)).failures
+        for fact in one.facts
+    }
+
+    assert facts["oom.seen"] is True
