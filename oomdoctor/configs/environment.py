@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.configs import parallel, scalars
-from oomdoctor.configs.claims import Claim, count
+from oomdoctor.configs.claims import Claim, count, ratio
 from oomdoctor.facts import alloc_conf
 
 if TYPE_CHECKING:
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 ALLOCATOR = frozenset(name.lower() for name in alloc_conf.NAMES)
 DEVICES = ("cuda_visible_devices", "hip_visible_devices", "rocr_visible_devices")
+
+SWITCHES = {
+    "xla_python_client_preallocate": "xla.preallocate",
+    "tf_force_gpu_allow_growth": "tf.allow_growth",
+}
+SHARES = ("xla_python_client_mem_fraction", "xla_client_mem_fraction")
 
 
 def claims_of(name: str, value: Plain) -> tuple[Claim, ...]:
@@ -31,6 +37,12 @@ def claims_of(name: str, value: Plain) -> tuple[Claim, ...]:
     claims: list[Claim] = []
     if low == "pytorch_no_cuda_memory_caching":
         claims.append(Claim("alloc.cache_disabled", value=scalars.as_bool(written) is not False))
+    elif low in SWITCHES and scalars.as_bool(written) is not None:
+        claims.append(Claim(SWITCHES[low], value=scalars.as_bool(written) is True))
+    elif low in SHARES:
+        claims += ratio("xla.memory_fraction")(written)
+    elif low == "xla_python_client_allocator":
+        claims.append(Claim("xla.allocator", written))
     elif low == "world_size":
         claims += count("dist.world_size")(written)
     elif low == "wandb_watch" and written in ("gradients", "all"):

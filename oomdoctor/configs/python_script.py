@@ -175,7 +175,7 @@ class Scripts(NamedTuple):
 
 def read(lines: Lines) -> Scripts:
     """Read a script or snippet; what does not parse is left out."""
-    from oomdoctor.configs import python_code
+    from oomdoctor.configs import python_code, python_order
 
     found = Scripts([], [])
     for block in python_text.blocks(lines):
@@ -184,6 +184,7 @@ def read(lines: Lines) -> Scripts:
             found.settings.extend(_settings(node, names, block.lines))
             found.claims.extend(_claims(node, block.lines))
         found.claims.extend(python_code.read(block))
+        found.claims.extend(python_order.read(block))
     return found
 
 
