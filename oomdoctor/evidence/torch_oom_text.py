@@ -27,7 +27,7 @@ All of these are read clause by clause, so that a message cut anywhere keeps wha
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.record import NamedTuple
@@ -149,12 +149,18 @@ def _clause_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"[.,;:()'\"\\]*(?:{forms})")
 
 
+@lru_cache(maxsize=4)
+def _named_in(text: str) -> tuple[str, ...]:
+    """Return the clauses whose literal a run holds; asked for each of its thousands of messages."""
+    return tuple(name for name, mark in MARKS.items() if mark in text)
+
+
 def clauses(run: Run, start: int, limit: int) -> Iterator[Clause]:
     """Yield the clauses that follow each other from `start` on, up to `limit`.
 
     Between two of them an unknown clause may stand, but only on the same line.
     """
-    pattern = _clause_pattern(tuple(name for name, mark in MARKS.items() if mark in run.text))
+    pattern = _clause_pattern(_named_in(run.text))
     at = start
     while at < limit:
         found = pattern.match(run.text, at, limit)
