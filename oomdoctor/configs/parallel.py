@@ -114,6 +114,26 @@ def generic_resource(value: Plain) -> Iterator[Claim]:
     parts = (scalars.as_text(value) or "").split(":")
     if parts[0] == "gpu" and parts[-1].isdigit() and 1 <= int(parts[-1]) <= 64:
         yield Claim("gpu.count", int(parts[-1]))
+    if parts[0] == "gpu" and len(parts) > 1:
+        yield from partition(parts[1])
+
+
+def ddp_backend(value: Plain) -> Iterator[Claim]:
+    """Read the back end of data parallelism; fairscale's FSDP goes by the names of ZeRO stages."""
+    said = (scalars.as_text(value) or "").lower()
+    if said in ("zero2", "zero3", "fully_sharded", "fsdp"):
+        yield Claim("dist.kind", "fsdp1")
+    elif said in ("ddp", "c10d", "legacy_ddp", "no_c10d", "pytorch_ddp"):
+        yield Claim("dist.kind", "ddp")
+
+
+def partition(value: Plain) -> Iterator[Claim]:
+    """Read the name of a card out of a job manager's partition or constraint."""
+    said = scalars.as_text(value) or ""
+    from oomdoctor.configs import hardware
+
+    words = said.replace("_", " ").replace("-", " ").replace(",", " ")
+    yield from (one.claim for one in hardware.find(words) if one.claim.key == "gpu.name")
 
 
 def gpu_list(value: Plain) -> Iterator[Claim]:

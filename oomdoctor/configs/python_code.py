@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import python_text
+from oomdoctor.configs import python_kept, python_text
 from oomdoctor.configs.claims import Claim
 from oomdoctor.configs.python_loops import LOOPS, calls, eval_loops, under_no_grad
 
@@ -65,21 +65,30 @@ def _all(tree: ast.Module) -> Iterator[tuple[Claim, ast.AST]]:
     for node in ast.walk(tree):
         if node not in guarded and _keeps_graph(node):
             yield Claim("code.loss_accumulated", value=True), node
-        if isinstance(node, ast.Call):
-            if node not in guarded and _appends(node):
-                yield Claim("code.appends_outputs", value=True), node
-            if _loads_on_device(node):
-                yield Claim("code.load_on_device", value=True), node
-                source = (python_text.source(node) or "").lower()
-                if any(mark in source for mark in ("checkpoint", "ckpt", "resume", "last")):
-                    yield Claim("resume.map_to_device", value=True), node
+        if isinstance(node, ast.Call) and node not in guarded and _appends(node):
+            yield Claim("code.appends_outputs", value=True), node
         if isinstance(node, LOOPS):
             inner = next((c for c in ast.walk(node) if calls(c, ("empty_cache",))), None)
             if inner is not None:
                 yield Claim("code.empty_cache_in_loop", value=True), inner
+    yield from _keeps(tree)
     for loop in eval_loops(tree):
         yield Claim("code.eval_without_no_grad", value=not loop.safe), loop.node
         yield Claim("eval.no_grad", value=loop.safe), loop.node
+
+
+def _keeps(tree: ast.Module) -> Iterator[tuple[Claim, ast.AST]]:
+    """Find what stays on the device or goes there when a checkpoint is restored."""
+    for node, lasting in python_kept.kept(tree):
+        yield Claim("code.appends_outputs", value=True), node
+        if lasting:
+            yield Claim("code.keeps_device_tensors", value=True), node
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _loads_on_device(node):
+            yield Claim("code.load_on_device", value=True), node
+            source = (python_text.source(node) or "").lower()
+            if any(mark in source for mark in ("checkpoint", "ckpt", "resume", "last")):
+                yield Claim("resume.map_to_device", value=True), node
 
 
 def _keeps_graph(node: ast.AST) -> bool:
@@ -133,10 +142,12 @@ def _appends(node: ast.Call) -> bool:
 
 def _loads_on_device(node: ast.Call) -> bool:
     """Say whether torch.load reads onto the device, or where the file says."""
-    if python_text.called(node) != "torch.load":
+    name = python_text.called(node)
+    restores = name.rpartition(".")[2] == "load_from_checkpoint"
+    if name != "torch.load" and not restores:
         return False
     place = next((word.value for word in node.keywords if word.arg == "map_location"), None)
-    if place is None and len(node.args) > 1:
+    if place is None and len(node.args) > 1 and not restores:
         place = node.args[1]
     written = (python_text.source(place) or "") if place is not None else ""
     return not any(word in written for word in ("cpu", "meta", "lambda storage, loc: storage"))

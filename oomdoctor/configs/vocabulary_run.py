@@ -108,6 +108,8 @@ ROWS: tuple[tuple[str, Convert], ...] = (
         meanings.model_name,
     ),
     ("gres", parallel.generic_resource),
+    ("p partition constraint", parallel.partition),
+    ("ddp_backend", parallel.ddp_backend),
     ("init_from", meanings.init_from),
     ("device gpu_name gpu_type card accelerator_type hardware", hardware.card),
     ("host_ram ram system_memory cpu_ram", size("host.ram_total")),

@@ -94,6 +94,8 @@ DOORS: dict[str, tuple[str, ...]] = {
         "dictionary",
         "vocab",
     ),
+    "parameters": ("params", "parameters"),
+    "engine_prefix": ("out of memory", "outofmemory"),
     "trials": ("trial ", "trial#", "fold ", "fold:", "fold=", "fold_"),
     "growth": (
         "max_mem",

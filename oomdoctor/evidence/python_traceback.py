@@ -250,6 +250,6 @@ def _checkpoint_call() -> re.Pattern[str]:
 @cache
 def _code_line() -> re.Pattern[str]:
     return re.compile(
-        r"\s*(?:---+>\s*\d+\s+)?(?:return\s+|[\w.\[\]\"', ]+ [+\-*/@]?= )?(?:await )?"
+        r"\s*(?:-{1,6}>\s*\d+\s+)?(?:return\s+|[\w.\[\]\"', ]+ [+\-*/@]?= )?(?:await )?"
         r"[A-Za-z_][\w.]*(?:\[[^\]]*\])?(?:\.\w+)*\((?:[^:]|:(?! ))*$"
     )

@@ -48,6 +48,8 @@ READERS: tuple[str, ...] = (
     "vllm_log",
     "growth",
     "trials",
+    "parameters",
+    "engine_prefix",
     "data_sizes",
 )
 TEXT_LINES = 2000

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.facts import derive_balance, derive_job, derive_model, derive_run, derive_shares
+from oomdoctor.facts import (
+    derive_balance,
+    derive_full,
+    derive_job,
+    derive_model,
+    derive_run,
+    derive_shares,
+)
 from oomdoctor.facts.derivation import apply
 
 if TYPE_CHECKING:
@@ -14,9 +21,12 @@ STEPS = (
     *derive_model.CARD_STEPS,
     *derive_balance.STEPS,
     *derive_shares.STEPS,
+    *derive_full.PRINTED_STEPS,
     *derive_model.STEPS,
     *derive_run.STEPS,
     *derive_job.STEPS,
+    *derive_model.TRAINED_STEPS,
+    *derive_full.STEPS,
     *derive_model.TRAINED_STEPS,
 )
 

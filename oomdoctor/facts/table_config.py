@@ -89,6 +89,7 @@ ROWS = (
     boolean("train.checkpoint_warning", "A warning says that checkpointing has no effect."),
     boolean("train.use_cache", "use_cache of the model during training."),
     boolean("train.full_finetune", "All parameters are trained.", obtain=CONFIG),
+    count("train.params_printed", "Trained parameters as the program prints them."),
     count("train.trainable_params", "Trainable parameters.", obtain="model.num_parameters(True)"),
     ratio("train.trainable_share", "Trainable share of the parameters."),
     boolean("train.inference", "The job only runs inference."),
@@ -201,6 +202,7 @@ ROWS = (
     boolean("code.retain_graph", "retain_graph or create_graph is set."),
     boolean("code.appends_outputs", "The script appends device tensors to a list."),
     boolean("code.eval_without_no_grad", "An evaluation loop without no_grad / inference_mode."),
+    boolean("code.keeps_device_tensors", "A container that lives on is given device tensors."),
     boolean("code.load_on_device", "torch.load with map_location on the device or without it."),
     boolean("code.empty_cache_in_loop", "empty_cache is called every step."),
 )

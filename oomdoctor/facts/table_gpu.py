@@ -11,6 +11,7 @@ CARDS = "nvidia-smi --query-gpu=index,name,memory.total,memory.used,memory.free 
 ROWS = (
     text("gpu.name", "Name of the failing card.", obtain=CARDS, cost_s=2),
     size("gpu.total", "Total memory of the card as a device tool or the user states it."),
+    size("gpu.most", "Capacity, or the most memory that a card of that name comes with (derived)."),
     size("gpu.used", "Used memory of the failing card by a device tool.", obtain=CARDS, cost_s=2),
     size("gpu.free", "Free memory of the failing card by a device tool."),
     count("gpu.count", "Number of cards visible to the job.", obtain=CARDS, cost_s=2),

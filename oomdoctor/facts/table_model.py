@@ -14,6 +14,7 @@ ROWS = (
         ("causal-lm", "seq2seq", "encoder", "vlm", "diffusion", "vision", "speech", "other"),
     ),
     count("model.params", "Parameters.", obtain="model.num_parameters()"),
+    count("model.params_printed", "Parameters as the program prints them, perhaps of one rank."),
     count("model.layers", "Layers."),
     count("model.hidden", "Hidden size."),
     count("model.heads", "Attention heads."),
@@ -41,6 +42,10 @@ ROWS = (
     ratio("states.total_share", "states.total as a share of the card."),
     ratio("states.static_high_share", "states.static_high as a share of the allocated bytes."),
     ratio(
+        "states.least_full_share",
+        "8 bytes per parameter of a full, unsharded training as a share of the card at most.",
+    ),
+    ratio(
         "states.rest_share",
         "Share of the allocated bytes that weights, gradients and states cannot explain.",
     ),
@@ -62,5 +67,6 @@ ROWS = (
     boolean("fingerprint.hidden", "It matches rows x tokens x hidden."),
     boolean("fingerprint.kv", "It matches a key/value cache."),
     boolean("fingerprint.optimizer", "It matches an optimizer state of one weight."),
+    boolean("fingerprint.flat_model", "It matches all parameters of the model in one flat tensor."),
     text("fingerprint.best", "Expression of the best match."),
 )

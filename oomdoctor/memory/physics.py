@@ -9,6 +9,7 @@ from oomdoctor.memory import (
     activations,
     attention,
     bounds,
+    flat,
     kv_cache,
     logits,
     overheads,
@@ -27,6 +28,7 @@ STEPS = (
     *attention.STEPS,
     *kv_cache.STEPS,
     *overheads.STEPS,
+    *flat.STEPS,
 )
 
 

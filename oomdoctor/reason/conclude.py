@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Below this, no cause with a true gate speaks for a failure that no reader knows as memory.
 _SPEAKS = 0.30
+# Libraries that fail to start or to choose, because the card is full or for reasons of their own.
+_HIDING = ("cublas-handle", "cudnn-handle")
 
 
 def conclude(
@@ -93,6 +95,7 @@ def _judge(book: FactBook, ruleset: RuleSet, event: Failure | None) -> _Judged:
     recognised = event is not None or signs is not None
     what = resource.combined_resource(certain, ranking) if recognised else "unknown"
     unrelated = event is not None and event.kind == "other" and not _speaks(ranking, what)
+    unrelated = unrelated and book.value("oom.form") not in _HIDING
     if unrelated:
         what = "not_memory"
     if unrelated or not recognised:

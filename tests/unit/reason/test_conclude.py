@@ -58,6 +58,13 @@ def test_a_failure_of_another_kind_is_no_gpu_oom() -> None:
     assert (said.answer, said.resource, said.causes) == ("not_gpu_oom", "not_memory", ())
 
 
+def test_a_library_that_cannot_start_may_hide_a_full_card() -> None:
+    said = conclude(book(oom__form="cudnn-handle"), ruleset=RULES, failures=[failure("other")])
+
+    assert said.answer == "need_evidence"
+    assert said.causes
+
+
 def test_host_memory_is_named_even_while_the_reason_stays_open() -> None:
     said = conclude(book(), ruleset=RULES, failures=[failure("host-oom")])
 
