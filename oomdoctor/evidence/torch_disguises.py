@@ -77,7 +77,8 @@ SIGNS: tuple[Sign, ...] = (
     ),
     gpu(
         ("allocation on device",),
-        r"^\s*(?:\w+(?:\.\w+)*Error: |!!! Exception during processing !!! )?Allocation on device\s*$",
+        r"^\s*(?:\w+(?:\.\w+)*Error: |!!! Exception during processing !!! )?"
+        r"Allocation on device\s*$",
         "cuda",
         "allocator",
     ),
