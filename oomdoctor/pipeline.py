@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _LONGEST_PATH = 4096
 CONFIG_KINDS = frozenset({"config", "script"})
 # Texts that every input adds to; all other facts have one best source.
+_SETTLED = (".py", ".ipynb", ".sh", ".yaml", ".yml", ".json", ".toml", ".ini", ".cfg", ".conf")
 _JOINED = ("log.text", "job.text")
 
 
@@ -93,10 +94,10 @@ def gather(
     gathered = Gathered()
     for source in _sources(inputs, name="<text>", stdin=stdin, notes=gathered.notes):
         kind = kind_of(source)
-        if kind in CONFIG_KINDS:
+        if kind in CONFIG_KINDS and not _hides_failure(source):
             _add_config(gathered, source, kind=kind)
         else:
-            _add_log(gathered, source, kind=kind)
+            _add_log(gathered, source, kind="log" if kind in CONFIG_KINDS else kind)
     if isinstance(config, Mapping):
         config = json.dumps(config, indent=1, default=str) + "\n"
     needed = not gathered.artifacts
@@ -132,6 +133,16 @@ def derived_sources() -> Mapping[str, Sequence[str]]:
     from oomdoctor.facts import derive
 
     return {step.key: step.reads for step in derive.STEPS}
+
+
+def _hides_failure(source: Source) -> bool:
+    """Say whether a nameless text that looks like code or settings holds a failure all the same.
+
+    A short traceback without its header is mostly lines of Python; a file's name settles it.
+    """
+    if source.artifact.id.lower().endswith(_SETTLED):
+        return False
+    return bool(read_all(clean(source)).failures)
 
 
 def _add_log(gathered: Gathered, source: Source, *, kind: str) -> None:

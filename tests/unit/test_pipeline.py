@@ -166,3 +166,13 @@ def test_notes_on_a_config_name_the_file(tmp_path: Path) -> None:
     path.write_text("a: 1\na: 2\n")
 
     assert diagnose([str(path)]).notes[0].startswith(f"{path}: 'a' is given twice")
+
+
+def test_a_failure_among_lines_of_code_is_read_as_a_log() -> None:
+    text = (
+        "Error occurred when executing Decode:\n\nAllocation on device\n\n"
+        'File "nodes.py", line 336, in decode\nframes = vae.decode(latents).sample\n'
+        'File "autoencoder.py", line 53, in decode\ndecoded = self._decode(z).sample\n'
+    )
+
+    assert diagnose(text).facts["oom.seen"].value is True
