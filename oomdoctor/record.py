@@ -45,7 +45,9 @@ class _Fields:
             if isinstance(value, _Factory):
                 setattr(self._plain, name, dataclasses.field(default_factory=value.make))
         make = dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=True)
-        owner.__dataclass_fields__ = make(self._plain).__dataclass_fields__
+        made: Record = make(self._plain)
+        owner.__dataclass_params__ = made.__dataclass_params__
+        owner.__dataclass_fields__ = made.__dataclass_fields__
         return owner.__dataclass_fields__
 
 

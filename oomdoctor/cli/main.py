@@ -6,7 +6,9 @@ Results go to standard output, everything else to standard error.
 from __future__ import annotations
 
 import gc
+import os
 import sys
+from contextlib import suppress
 
 import click
 
@@ -64,8 +66,19 @@ def main(arguments: list[str] | None = None) -> None:
 
     One answer makes hardly any garbage in cycles, so looking for it is put off.
     """
-    gc.set_threshold(100_000)
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    gc.set_threshold(1_000_000)
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    if sys.gettrace() is None and sys.getprofile() is None:
+        _leave(code)
+    sys.exit(code)
+
+
+def _leave(code: int) -> None:
+    """Leave at once: taking all objects apart one by one is a tenth of the time of a short run."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # what could not be told by now never can
+            stream.flush()
+    os._exit(code)
 
 
 def run(arguments: list[str]) -> int:

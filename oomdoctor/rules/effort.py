@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING
 
 from oomdoctor.record import NamedTuple
@@ -31,16 +33,15 @@ def effort(items: Items) -> Effort:
     Repeats without an end count where they repeat one character; all else that could explode
     (a repeat of a repeat, a back reference) has no bound.
     """
-    total = Effort(1)
+    ways, asserted = Effort(1), []
     for op, argument in items:
         one = _of_node(str(op), argument)
-        if str(op) in ("ASSERT", "ASSERT_NOT"):  # tried once: its ways to match do not multiply
-            total = _either(total, one)
+        both = Effort(*(ways.factor * one.factor, *map(add, ways[1:], one[1:])))
+        if str(op) in ("ASSERT", "ASSERT_NOT"):  # its ways to match do not multiply what follows
+            asserted.append(both)
         else:
-            total = Effort(
-                total.factor * one.factor, total.by_line + one.by_line, total.by_text + one.by_text
-            )
-    return total
+            ways = both
+    return reduce(_either, asserted, ways)
 
 
 def _of_node(op: str, argument: Argument) -> Effort:
