@@ -24,7 +24,7 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _AS_TEXT = "give a text log, a table as text or a config file"
-_SNAPSHOT = "a memory snapshot is read by `oomdoctor snapshot FILE`"
+_SNAPSHOT = "give the log of the run; this version reads text, no memory snapshots"
 _MAGICS = (
     (b"\x80\x02", "a pickle (memory snapshot or checkpoint)", _SNAPSHOT),
     (b"\x80\x03", "a pickle (memory snapshot or checkpoint)", _SNAPSHOT),
