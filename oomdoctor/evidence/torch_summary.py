@@ -24,7 +24,6 @@ another moment): then it adds what the message lacks.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -50,14 +49,16 @@ PEAK = {"allocated memory": "torch.peak_allocated", "reserved memory": "torch.pe
 OF_THE_MESSAGE = ("torch.allocated", "torch.reserved")
 
 
-@dataclass(slots=True, kw_only=True)
 class _Table:
     """One table while its rows are read: amounts by fact key, counters by fact key."""
 
-    order: int
-    device: str
-    amounts: dict[str, Amount] = field(default_factory=dict)
-    counts: dict[str, tuple[int, Quote]] = field(default_factory=dict)
+    __slots__ = ("amounts", "counts", "device", "order")
+
+    def __init__(self, *, order: int, device: str) -> None:
+        self.order = order
+        self.device = device
+        self.amounts: dict[str, Amount] = {}
+        self.counts: dict[str, tuple[int, Quote]] = {}
 
 
 @cache
