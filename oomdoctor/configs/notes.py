@@ -43,7 +43,7 @@ def _model() -> re.Pattern[str]:
     families = (
         r"qwen|llama|code-?llama|tiny-?llama|mistral|mixtral|ministral|gemma|phi-?\d|gpt-?2|gpt-?neo|gpt-?j|opt|bloom"
         r"|falcon|mpt|pythia|deepseek|yi|glm|chatglm|internlm|internvl|baichuan|vicuna|alpaca|bert|roberta"
-        r"|deberta|t5|flan|mt5|bart|whisper|llava|smollm|smolvlm|olmo|granite|stable-?lm|starcoder|stepvideo"
+        r"|deberta|t5|flan|mt5|bart|whisper|llava|smollm|smolvlm|olmo|granite|stable-?lm|starcoder"
         r"|wan\d|flux|sdxl|command-r|dbrx|jamba|mamba|nemotron|minicpm|gpt-oss|kimi|exaone|vit"
     )
     size = r"(?:[-_.]?v?\d[\w.]*|[-_][\w.]+)*"
