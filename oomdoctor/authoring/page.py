@@ -1,4 +1,4 @@
-"""A rule as a page with fixed sections, for Markdown and for the terminal."""
+"""A rule as a page with fixed sections, in Markdown."""
 
 from __future__ import annotations
 
@@ -28,21 +28,9 @@ def markdown_page(rule: Rule, cause: Cause | None) -> str:
     """Return the page of a rule in Markdown."""
     parts = [f"# {rule.code}: {rule.title}", _summary(rule, cause)]
     for section in SECTIONS:
-        lines = _body(section, rule, cause, evidence=_evidence_table(rule))
+        lines = _body(section, rule, cause)
         parts += [f"## {section}", "\n".join(lines)]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def terminal_page(rule: Rule, cause: Cause | None) -> str:
-    """Return the page of a rule as plain text: headings in capitals, no markup."""
-    parts = [f"{rule.code}  {rule.title}", _summary(rule, cause).replace("`", "")]
-    for section in SECTIONS:
-        body = _body(section, rule, cause, evidence=_evidence_lines(rule))
-        lines = [_plain(line) for line in body]
-        parts.append(
-            "\n".join([section.upper(), *(f"  {line}".rstrip() for line in lines if line)])
-        )
-    return "\n\n".join(parts) + "\n"
 
 
 def _summary(rule: Rule, cause: Cause | None) -> str:
@@ -52,12 +40,12 @@ def _summary(rule: Rule, cause: Cause | None) -> str:
     return f"{rule.name} · {words}"
 
 
-def _body(section: str, rule: Rule, cause: Cause | None, *, evidence: list[str]) -> list[str]:
+def _body(section: str, rule: Rule, cause: Cause | None) -> list[str]:
     bodies = {
         "What it says": [rule.says or rule.title, *_definition(cause)],
         "When it applies": list(_condition_lines(rule.when)),
         "Why": _lines(rule.why),
-        "Evidence": evidence or ["None: the gate alone decides."],
+        "Evidence": _evidence_table(rule) or ["None: the gate alone decides."],
         "Fixes": [line for fix in rule.fixes for line in _fix_lines(fix)] or ["None."],
         "Known problems": _lines(rule.known_problems),
         "References": [f"- <{link}>" for link in rule.references],
@@ -97,14 +85,6 @@ def _evidence_table(rule: Rule) -> list[str]:
     return [head, "|---|---|---|---|---|---|", *(_evidence_row(line) for line in rule.evidence)]
 
 
-def _evidence_lines(rule: Rule) -> list[str]:
-    return [
-        f"{nats(line, Truth.TRUE):+.2f} / {nats(line, Truth.FALSE):+.2f} nats  {line.label}"
-        f" (seen in {line.in_cause:.1%} of such cases, {line.otherwise:.1%} of others)"
-        for line in rule.evidence
-    ]
-
-
 def _evidence_row(line: Evidence) -> str:
     sources = " · ".join(_sources(line.condition))
     label = line.label if line.label == sources else f"{line.label} (`{sources}`)"
@@ -140,8 +120,3 @@ def _fix_lines(fix: Fix) -> Iterator[str]:
         yield f"  - {fix.advice}"
     for caution in fix.cautions:
         yield f"  - mind: {caution}"
-
-
-def _plain(line: str) -> str:
-    """Take the Markdown off a line."""
-    return line.replace("**", "").replace("`", "").replace("<http", "http").rstrip(">")

@@ -11,7 +11,7 @@ from oomdoctor.authoring.check import check_rules
 from oomdoctor.authoring.given import book_of, stated_fact
 from oomdoctor.authoring.lint import probes_for
 from oomdoctor.authoring.mutation import mutants_of
-from oomdoctor.authoring.page import SECTIONS, markdown_page, terminal_page
+from oomdoctor.authoring.page import SECTIONS, markdown_page
 from oomdoctor.authoring.scaffold import template, write_template
 from oomdoctor.errors import UsageError
 from oomdoctor.model.enums import Kind
@@ -122,12 +122,9 @@ def test_a_page_has_all_sections_in_order() -> None:
     rule = good_rule()
 
     markdown = markdown_page(rule, causes["fragmentation"])
-    plain = terminal_page(rule, causes["fragmentation"])
 
     headings = [line[3:] for line in markdown.splitlines() if line.startswith("## ")]
     assert list(SECTIONS) == headings
-    capitals = [section.upper() for section in SECTIONS]
-    assert capitals == [line for line in plain.splitlines() if line in capitals]
 
 
 def test_a_page_shows_frequencies_and_nats_of_each_line() -> None:
