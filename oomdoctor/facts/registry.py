@@ -9,6 +9,7 @@ from oomdoctor.errors import UsageError
 from oomdoctor.facts import (
     table_config,
     table_gpu,
+    table_host,
     table_model,
     table_oom,
     table_run,
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from oomdoctor.model.core import FactSpec
 
-TABLES = (table_oom, table_torch, table_gpu, table_run, table_config, table_model)
+TABLES = (table_oom, table_torch, table_gpu, table_host, table_run, table_config, table_model)
 
 
 @cache
