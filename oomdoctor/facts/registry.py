@@ -13,6 +13,8 @@ from oomdoctor.facts import (
     table_model,
     table_oom,
     table_run,
+    table_said,
+    table_serve,
     table_torch,
 )
 
@@ -21,7 +23,17 @@ if TYPE_CHECKING:
 
     from oomdoctor.model.core import FactSpec
 
-TABLES = (table_oom, table_torch, table_gpu, table_host, table_run, table_config, table_model)
+TABLES = (
+    table_oom,
+    table_torch,
+    table_gpu,
+    table_host,
+    table_run,
+    table_config,
+    table_serve,
+    table_model,
+    table_said,
+)
 
 
 @cache

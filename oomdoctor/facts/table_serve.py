@@ -1,0 +1,74 @@
+"""Registry rows of inference engines: which one, what it placed where, and what did not fit."""
+
+from __future__ import annotations
+
+from oomdoctor.facts.spec import boolean, count, enum, ratio, size, text, version
+
+LOG = "Give the engine's log from its start: the lines about layers, buffers and free memory."
+ASK_DEVICES = "nvidia-smi --query-gpu=index,memory.total,memory.free --format=csv"
+
+ROWS = (
+    enum(
+        "serve.engine",
+        "Inference engine whose log or command line was recognised.",
+        (
+            "vllm",
+            "sglang",
+            "tgi",
+            "llama.cpp",
+            "ollama",
+            "lmdeploy",
+            "tensorrt-llm",
+            "tensorrt",
+            "onnxruntime",
+            "ctranslate2",
+            "triton",
+            "mlc",
+            "exllama",
+            "openvino",
+            "diffusion-ui",
+        ),
+        obtain="Name the engine: oomdoctor diagnose LOG --fact serve.engine=llama.cpp",
+        cost_s=5,
+    ),
+    enum(
+        "serve.failed_buffer",
+        "Which of the engine's buffers found no room: weights, key/value cache, the buffer of the "
+        "computation, the vision tower, or one that was asked for while requests ran.",
+        ("weights", "cache", "compute", "vision", "run"),
+        obtain=LOG,
+        cost_s=5,
+    ),
+    count("serve.gpu_layers", "Layers that the engine puts on the GPU.", obtain=LOG, cost_s=5),
+    count("serve.model_layers", "Layers of the model as the engine counts them.", obtain=LOG),
+    boolean("serve.flash_attention", "The engine computes attention in tiles.", obtain=LOG),
+    count("serve.parallel", "Requests that the engine keeps room for at once.", obtain=LOG),
+    count("serve.ubatch", "Tokens per pass of the engine (n_ubatch)."),
+    count("serve.train_context", "Context that the model was trained for (n_ctx_train)."),
+    count("serve.devices", "Devices that the engine uses.", obtain=ASK_DEVICES, cost_s=2),
+    size("serve.compute_buffer", "Compute buffer of the device that the engine printed."),
+    size("serve.host_buffers", "Buffers that the engine placed in main memory."),
+    ratio(
+        "serve.fullest_share",
+        "Planned bytes over available bytes on the device that the engine fills most.",
+        obtain=LOG,
+    ),
+    ratio("serve.emptiest_share", "The same of the device that it fills least, if it has several."),
+    size("serve.required", "Bytes that the engine plans for all devices together.", obtain=LOG),
+    size("serve.available", "Bytes that the engine found free on all devices together."),
+    text("serve.tensor_split", "Shares of the devices as they were set by hand."),
+    text("serve.kv_type", "Number format of the key/value cache."),
+    size("serve.host_required", "Main memory that the engine says it needs."),
+    size("serve.host_available", "Main memory that the engine found free."),
+    size("serve.prompt_cache", "Main memory that the cache of past prompts holds.", obtain=LOG),
+    size("serve.prompt_cache_limit", "Limit of that cache (0: it is off)."),
+    count("serve.prompt_cache_entries", "Prompts in that cache."),
+    count("serve.prefill_tokens", "Prompt tokens that the engine's warm-up ran.", obtain=LOG),
+    count("serve.total_tokens", "Tokens in one batch that the engine's warm-up ran."),
+    size("serve.sleep_freed", "Device memory that a sleeping engine gave back."),
+    size("serve.sleep_in_use", "Device memory still in use after that, of all processes."),
+    boolean("serve.vision", "A vision tower (mmproj) is loaded beside the model."),
+    boolean("serve.retried", "The tool went on with smaller pieces after the failure."),
+    version("env.ollama", "ollama version.", obtain="ollama --version", cost_s=5),
+    count("env.llama_cpp", "Build number of llama.cpp.", obtain="llama-server --version", cost_s=5),
+)
