@@ -37,11 +37,6 @@ BYTES = (
     Pattern("serve.weights", "model weights took", rf"Loading model weights took {SIZE}"),
     Pattern("serve.weights", "model loading took", rf"Model loading took {SIZE}"),
     Pattern("serve.weights", "load weight end", rf"Load weight end\..{{0,300}}mem usage={SIZE}"),
-    Pattern(
-        "serve.weights",
-        "model buffer size",
-        rf"(?:CUDA|ROCm|Vulkan|Metal)\d*\s+(?:model )?buffer size\s*=\s*{SIZE}",
-    ),
     Pattern("serve.non_torch", "non_torch_memory takes", rf"non_torch_memory takes {SIZE}"),
     Pattern("serve.non_torch", "non_torch_memory=", rf"non_torch_memory={SIZE}"),
     Pattern("serve.activation_peak", "activation peak memory takes", rf"memory takes {SIZE}; the"),
@@ -57,11 +52,6 @@ BYTES = (
         "serve.kv_cache",
         "kv cache is allocated",
         r"K size: (?P<n>\d+(?:\.\d+)?) GB, V size: (?P<m>\d+(?:\.\d+)?) (?P<unit>GB)",
-    ),
-    Pattern(
-        "serve.kv_cache",
-        "kv buffer size",
-        rf"(?:CUDA|ROCm|Vulkan|Metal)\d*\s+KV buffer size\s*=\s*{SIZE}",
     ),
     Pattern("serve.kv_needed", "kv cache is needed", rf"\(?{SIZE} KV cache is needed"),
     Pattern("serve.graphs", "estimated cuda graph memory", rf"CUDA graph memory: {SIZE}"),

@@ -160,6 +160,18 @@ _WRAPPED = (
     ("when warming up sampler", "serve-profile"),
     ("failed to clone() tensor", "save"),
     ("capture cuda graph failed", "graph-capture"),
+    ("alloc_tensor_range: failed", "load"),
+    ("error loading model", "load"),
+    ("failed to load model", "load"),
+    ("failed to allocate compute", "serve-start"),
+    ("graph_reserve: failed", "serve-start"),
+    ("failed to allocate buffer for kv cache", "serve-start"),
+    ("failed to initialize the context", "serve-start"),
+    ("not enough memory to handle", "serve-profile"),
+    ("try to increase --mem-fraction-static", "serve-start"),
+    ("available memory for the cache blocks", "serve-start"),
+    ("look_ahead_size", "serve"),
+    ("regular vae decoding, retrying", "generate"),
 )
 _WRAP_LINES = 4
 

@@ -1,4 +1,4 @@
-"""What serving engines print about their memory: vLLM of all generations, SGLang, llama.cpp.
+"""What serving engines print about their memory: vLLM of all generations, SGLang, TGI.
 
     Loading model weights took 14.9 GB                                            (V0)
     Model loading took 14.9889 GiB and 3.2 seconds                                (V1)
@@ -16,7 +16,6 @@
     Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=63.1 GB, mem usage=14.98
       GB.                                                                         (SGLang)
     KV Cache is allocated. #tokens: 400000, K size: 24.4 GB, V size: 24.4 GB
-    load_tensors:        CUDA0 model buffer size =  4095.05 MiB                   (llama.cpp)
 
 Workers and restarts repeat these lines: the last one before the failure counts.
 """
@@ -48,7 +47,6 @@ ANCHORS = (
     "warming up sampler",
     "on startup is less than",
     "load weight end",
-    "buffer size =",
     "maximum concurrency for",
 )
 LONGEST = 4000

@@ -9,7 +9,9 @@ from oomdoctor.facts import (
     derive_full,
     derive_job,
     derive_model,
+    derive_pools,
     derive_run,
+    derive_serve,
     derive_shares,
 )
 from oomdoctor.facts.derivation import apply
@@ -23,11 +25,13 @@ STEPS = (
     *derive_shares.STEPS,
     *derive_full.PRINTED_STEPS,
     *derive_model.STEPS,
+    *derive_serve.STEPS,
     *derive_run.STEPS,
     *derive_job.STEPS,
     *derive_model.TRAINED_STEPS,
     *derive_full.STEPS,
     *derive_model.TRAINED_STEPS,
+    *derive_pools.STEPS,
 )
 
 

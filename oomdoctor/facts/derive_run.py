@@ -21,6 +21,7 @@ TRAINING_TASKS = frozenset(
     )
 )
 INFERENCE_TASKS = frozenset(("serve", "generate", "evaluate", "merge"))
+ALSO_IN_TRAINERS = ("vllm", "sglang", "lmdeploy", "onnxruntime")
 SERVERS = frozenset(("vllm", "sglang"))
 
 
@@ -56,7 +57,10 @@ def late_step(facts: Inputs) -> Outcome | None:
     return Outcome(value=step > LATE_AFTER, source=f"step {step}")
 
 
-@derives("run.inference_only", reads=("train.inference", "job.task", "job.framework", "run.phase"))
+@derives(
+    "run.inference_only",
+    reads=("train.inference", "job.task", "job.framework", "run.phase", "serve.engine"),
+)
 def inference_only(facts: Inputs) -> Outcome | None:
     """The task, the framework or the phase says whether anything is trained."""
     said = facts.maybe_flag("train.inference")
@@ -68,6 +72,8 @@ def inference_only(facts: Inputs) -> Outcome | None:
     task = facts.maybe_text("job.task") or ""
     if task in INFERENCE_TASKS or task in TRAINING_TASKS:
         return Outcome(value=task in INFERENCE_TASKS, source=f"task {task}")
+    if (facts.maybe_text("serve.engine") or "vllm") not in ALSO_IN_TRAINERS:
+        return Outcome(value=True, source="an engine that cannot train")
     framework = facts.maybe_text("job.framework") or ""
     if framework in SERVERS or phase in ("serve", "serve-start", "serve-profile"):
         return Outcome(value=True, source="a serving engine runs")

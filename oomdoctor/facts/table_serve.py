@@ -31,6 +31,7 @@ ROWS = (
         obtain="Name the engine: oomdoctor diagnose LOG --fact serve.engine=llama.cpp",
         cost_s=5,
     ),
+    boolean("serve.ggml", "ggml works in the engine: llama.cpp, or a program built on it."),
     enum(
         "serve.failed_buffer",
         "Which of the engine's buffers found no room: weights, key/value cache, the buffer of the "

@@ -82,10 +82,6 @@ def test_an_engine_s_figures_are_read(file: str, expected: dict[str, Value]) -> 
                 "serve.max_len": 32768,
             },
         ),
-        (
-            "load_tensors:        CUDA0 model buffer size =  4095.05 MiB",
-            {"serve.weights": round(4095.05 * MIB)},
-        ),
     ],
 )
 def test_single_lines_of_engines_are_read(line: str, expected: dict[str, Value]) -> None:

@@ -1,0 +1,152 @@
+"""Which inference engine writes the log, whether ggml works in it, which buffer failed.
+
+    alloc_tensor_range: failed to allocate CUDA0 buffer of size 9279602688           weights
+    llama_kv_cache_init: failed to allocate buffer for kv cache                      cache
+    graph_reserve: failed to allocate compute buffers                                compute
+    CUDA error: out of memory
+      current device: 0, in function alloc at .../ggml-cuda.cu:445                   run
+
+The last engine that speaks before the failure counts: launchers quote others.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from oomdoctor.evidence.amounts import derived, flag
+from oomdoctor.evidence.haystack import haystack_of
+from oomdoctor.model.core import Reading
+from oomdoctor.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from oomdoctor.model.core import Document, Fact
+
+LONGEST = 4000
+
+
+class Word(NamedTuple):
+    """A literal in lower case, and what a line with it stands for where the pattern fits."""
+
+    literal: str
+    value: str
+    pattern: str = ""
+
+
+# A row of a package list (`lmdeploy==0.7.0`, `lmdeploy   0.7.0`) is no engine that runs.
+_SPEAKS = r"\b{}\b(?! *=*=? *v?\d)"
+ENGINES = (
+    Word(
+        "ollama",
+        "ollama",
+        r"ollama\[|/ollama/|ollama runner|OLLAMA_|\bollama (?:run|serve|ps)\b|ollama +\|",
+    ),
+    Word("llama runner process", "ollama"),
+    Word("layers.offload=", "ollama"),
+    Word("text_generation_launcher", "tgi"),
+    Word("text_generation_server", "tgi"),
+    Word("text-generation-launcher", "tgi"),
+    Word("--max-batch-prefill-tokens", "tgi"),
+    Word("--max-batch-total-tokens", "tgi"),
+    Word("not enough memory to handle", "tgi"),
+    Word("lmdeploy", "lmdeploy", _SPEAKS.format("lmdeploy")),
+    Word("turbomind", "lmdeploy"),
+    Word("[tm][error]", "lmdeploy"),
+    Word("tensorrt-llm", "tensorrt-llm", _SPEAKS.format("tensorrt-llm")),
+    Word("tensorrt_llm", "tensorrt-llm", _SPEAKS.format("tensorrt_llm")),
+    Word("bfcarena", "onnxruntime"),
+    Word("onnxruntime", "onnxruntime", r"onnxruntime(?:::|[:/_]|_pybind|error)|\[E:onnxruntime"),
+    Word("cuda failed with error out of memory", "ctranslate2"),
+    Word("ctranslate2", "ctranslate2", _SPEAKS.format("ctranslate2")),
+    Word("faster_whisper", "ctranslate2", _SPEAKS.format("faster_whisper")),
+    Word("exllama", "exllama", r"exllama(?:v2|v3)?[/.]|exllama\w*\.py"),
+    Word("mlc_llm", "mlc", _SPEAKS.format("mlc_llm")),
+    Word("mlc-llm", "mlc", _SPEAKS.format("mlc-llm")),
+    Word("openvino", "openvino", _SPEAKS.format("openvino")),
+    Word("[gpu] exceeded max size of memory", "openvino"),
+    Word("comfyui", "diffusion-ui", _SPEAKS.format("comfyui")),
+    Word("comfy/", "diffusion-ui"),
+    Word("stable-diffusion-webui", "diffusion-ui"),
+    Word("invokeai", "diffusion-ui", _SPEAKS.format("invokeai")),
+    Word("[trt]", "tensorrt"),
+    Word("nvinfer", "tensorrt"),
+    Word("defaultallocator.cpp", "tensorrt"),
+)
+GGML = (
+    "ggml_",
+    "ggml-cuda",
+    "llama_model_load",
+    "llama_new_context",
+    "llama_init_from_model",
+    "llama_kv_cache",
+    "load_tensors:",
+    "llama-server",
+    "koboldcpp",
+    "srv    load_model",
+    "llama_params_fit",
+)
+BUFFERS = (
+    Word(
+        "clip", "vision", r"clip_(?:model_load|ctx|init)\w*:.*(?:fail|unable)|failed to load CLIP"
+    ),
+    Word("mmproj", "vision", r"failed to load (?:multimodal|mmproj)|mtmd_init\w*: error"),
+    Word("kv cache", "cache", r"failed to allocate (?:buffer for )?(?:the )?kv cache"),
+    Word(
+        "kv_cache",
+        "cache",
+        r"kv_cache\w*\S*: (?:failed|.*failed to (?:allocate|init))|kv_cache_init\(?\)? failed",
+    ),
+    Word("compute buffers", "compute", r"failed to allocate compute (?:pp |tg )?buffers"),
+    Word("compute pp buffers", "compute"),
+    Word("graph_reserve: failed", "compute"),
+    Word("ggml_gallocr_reserve", "compute", r"ggml_gallocr_reserve\w*: failed"),
+    Word("alloc_tensor_range", "weights", r"alloc_tensor_range: failed"),
+    Word("error loading model", "weights", r"error loading model: unable to allocate"),
+    Word(
+        "unable to allocate",
+        "weights",
+        r"unable to allocate (?:CUDA|ROCm|Vulkan|SYCL|backend)\w* buffer",
+    ),
+    Word(
+        "in function",
+        "run",
+        r"current device: \d+, in function (?:alloc|launch_\w+|ggml_\w+)",
+    ),
+    Word("ggml-cuda.cu", "run", r"CUDA error 2 at \S*ggml-cuda\.cu"),
+)
+ANCHORS = tuple(dict.fromkeys((*GGML, *(one.literal for one in (*ENGINES, *BUFFERS)))))
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+def read(document: Document) -> Reading:
+    """Return the engine and the buffer that failed."""
+    facts = [
+        *_first("serve.engine", ENGINES, document),
+        *_first("serve.failed_buffer", BUFFERS, document),
+    ]
+    haystack = haystack_of(document)
+    lines = haystack.telling(GGML) if any(haystack.has(one) for one in GGML) else []
+    facts += [flag("serve.ggml", document.quote(document.lines[at])) for at in lines[:1]]
+    return Reading(facts=tuple(facts))
+
+
+def _first(key: str, words: Sequence[Word], document: Document) -> Iterator[Fact]:
+    """Yield the fact of the first word of the table that a line shows."""
+    haystack = haystack_of(document)
+    for word in words:
+        if not haystack.has(word.literal):
+            continue
+        for index in haystack.telling((word.literal,)):
+            line = document.lines[index]
+            text = line.raw[:LONGEST]
+            if word.pattern and _compiled(word.pattern).search(text) is None:
+                continue
+            yield derived(key, word.value, document.quote(line), source="words of the engine's log")
+            return

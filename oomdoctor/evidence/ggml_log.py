@@ -1,0 +1,112 @@
+"""What llama.cpp and programs built on it print: devices, layers, buffers, context, prompt cache.
+
+    Device 0: NVIDIA GeForce RTX 3060, compute capability 8.6, VMM: yes
+    llama_model_load_from_file_impl: using device CUDA0 (NVIDIA GeForce RTX 3060) - 11228 MiB free
+    load_tensors: offloaded 29/33 layers to GPU
+    load_tensors:        CUDA0 model buffer size =  7301.44 MiB
+    llm_load_tensors:      CUDA0 buffer size =  3841.45 MiB                              (2024)
+    llm_load_tensors: VRAM used: 3617.00 MB                                              (2023)
+    llama_context: n_ctx         = 131072
+    llama_context: n_ctx_per_seq (8192) < n_ctx_train (131072) -- the full capacity ...
+    llama_context: flash_attn    = 0
+    llama_kv_cache_unified:    CUDA0 KV buffer size =  2048.00 MiB
+    llama_context:      CUDA0 compute buffer size =   669.48 MiB
+    |   - CUDA0 (GTX 1070) | 8192 = 7700 + (9001 = 8814 +     134 +      51) +       -8509 |
+    cache state: 41 prompts, 7377.676 MiB (limits: 8192.000 MiB, 32768 tokens, ...)
+
+Buffers of one kind are summed over the devices; `*_Host` and `CPU` lie in main memory.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from oomdoctor.evidence.amounts import flag, stated
+from oomdoctor.evidence.ggml_plan import Plan, balance_facts
+from oomdoctor.evidence.haystack import haystack_of
+from oomdoctor.model.core import Reading
+from oomdoctor.units import size_of, unit_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from oomdoctor.model.core import Document, Fact, LogLine
+
+ANCHORS = (
+    "buffer size",
+    "mib free",
+    "layers to gpu",
+    "n_ctx",
+    "flash_attn",
+    "flash-attn",
+    "n_seq_max",
+    "kv self size",
+    "vram used:",
+    "cache state:",
+    "prompt cache is enabled",
+    "memory breakdown",
+    "cudamalloc failed",
+    "clip_model_load",
+)
+LONGEST = 2000
+_COUNTS = (
+    (r"offloaded (?P<n>\d+)/\d+ layers to GPU", "serve.gpu_layers", 0),
+    (r"offloaded \d+/(?P<n>\d+) layers to GPU", "serve.model_layers", 1),
+    (r"\bn_ctx\s+= (?P<n>\d+)", "serve.max_len", 1),
+    (r"\bn_ctx_train\s+= (?P<n>\d+)", "serve.train_context", 1),
+    (r"\bn_ctx_train \((?P<n>\d+)\)", "serve.train_context", 1),
+    (r"\bn_seq_max\s+= (?P<n>\d+)", "serve.parallel", 1),
+    (r"\bn_ubatch\s+= (?P<n>\d+)", "serve.ubatch", 1),
+    (r"cache state: (?P<n>\d+) prompts", "serve.prompt_cache_entries", 0),
+)
+_SIZES = (
+    (r"cache state: \d+ prompts, (?P<n>[\d.]+) (?P<u>MiB)", "serve.prompt_cache"),
+    (r"cache state: .{0,60}\(limits: (?P<n>[\d.]+) (?P<u>MiB)", "serve.prompt_cache_limit"),
+    (r"prompt cache is enabled, size limit: (?P<n>\d+) (?P<u>MiB)", "serve.prompt_cache_limit"),
+    (r"VRAM used: (?P<n>[\d.]+) (?P<u>M(?:i?B))", "serve.weights"),
+    (r"KV self size\s*=\s*(?P<n>[\d.]+) (?P<u>M(?:i?B))", "serve.kv_cache"),
+)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def read(document: Document) -> Reading:
+    """Return the figures of the last start."""
+    found: dict[str, Fact] = {}
+    plan = Plan()
+    for index in haystack_of(document).telling(ANCHORS):
+        line = document.lines[index]
+        if len(line.text) > LONGEST:
+            continue
+        if plan.take(document, line):
+            continue
+        for fact in _facts_of(document, line):
+            found[fact.key] = fact
+    for fact in (*plan.buffer_facts(), *balance_facts(plan)):
+        found[fact.key] = fact
+    return Reading(facts=tuple(found.values()))
+
+
+def _facts_of(document: Document, line: LogLine) -> Iterator[Fact]:
+    for pattern, key, least in _COUNTS:
+        hit = _compiled(pattern).search(line.text)
+        if hit is not None and int(hit["n"]) >= least:
+            yield stated(key, int(hit["n"]), document.quote(line, *hit.span()))
+    for pattern, key in _SIZES:
+        hit = _compiled(pattern).search(line.text)
+        if hit is not None:
+            size = size_of(hit["n"], unit_bytes(hit["u"]) or 1)
+            quote = document.quote(line, *hit.span())
+            yield stated(key, size.bytes, quote, slack=size.slack_bytes)
+    hit = _compiled(r"\bflash_attn\s+= (?P<on>[01]|enabled|disabled|auto)\b").search(line.text)
+    if hit is not None and hit["on"] != "auto":
+        quote = document.quote(line, *hit.span())
+        yield stated("serve.flash_attention", hit["on"] in ("1", "enabled"), quote)
+    hit = _compiled(r"clip_model_loade?r?:|CLIP using \w+ backend").search(line.text)
+    if hit is not None:
+        yield flag("serve.vision", document.quote(line, *hit.span()))

@@ -1,0 +1,60 @@
+"""Derived facts of inference engines: which one it is, told by all that is known of the job."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from oomdoctor.facts.derivation import Inputs, Outcome, derives
+
+FRAMEWORKS = ("vllm", "sglang")
+_LLAMA = (
+    r"\bllama-(?:server|cli|bench|run)\b|\.gguf\b|\bllama(?:_cpp|\.cpp)\b|koboldcpp"
+    r"|\B-ngl\b|n[-_]gpu[-_]layers"
+)
+_WORDS = (
+    ("ollama", r"\bollama\b|\bOLLAMA_[A-Z]|PARAMETER num_(?:ctx|gpu)"),
+    ("tgi", r"text-generation-(?:launcher|inference)|--max-batch-(?:prefill|total)-tokens"),
+    ("lmdeploy", r"\blmdeploy\b(?! *=*=? *v?\d)|cache_max_entry_count"),
+    ("tensorrt-llm", r"\btrtllm-|\btensorrt[-_]llm\b(?! *=*=? *v?\d)"),
+    ("sglang", r"sglang[. ](?:launch_server|serve)|mem[-_]fraction[-_]static"),
+    ("vllm", r"\bvllm[. ](?:serve|entrypoints)|from vllm import"),
+    ("ctranslate2", r"faster[-_]whisper\b(?! *=*=? *v?\d)|\bWhisperModel\(|import ctranslate2"),
+    ("diffusion-ui", r"(?i:\bComfyUI\b|stable-diffusion-webui|\bInvokeAI\b|\bFooocus\b)"),
+    ("llama.cpp", _LLAMA),
+)
+_TILED = (
+    r"(?:^|\s)(?:-fa|--flash-attn)(?:[ =](?:on|1|true|auto))?(?=\s|$)"
+    r"|OLLAMA_FLASH_ATTENTION\W{1,3}(?:1|true)|flash_attn\W{1,3}[Tt]rue"
+)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.MULTILINE)
+
+
+@derives("serve.engine", reads=("job.framework", "serve.ggml", "job.text"))
+def engine(facts: Inputs) -> Outcome | None:
+    """The framework of the config, the words of the job, or the lines of ggml."""
+    framework = facts.maybe_text("job.framework")
+    if framework in FRAMEWORKS:
+        return Outcome(framework, "the framework of the job")
+    said = facts.maybe_text("job.text") or ""
+    named = next((name for name, words in _WORDS if _compiled(words).search(said)), None)
+    ggml = facts.maybe_flag("serve.ggml")
+    if named is not None and not (ggml and named not in ("ollama", "llama.cpp")):
+        return Outcome(named, "words of the job")
+    return Outcome("llama.cpp", "lines of ggml in the log") if ggml else None
+
+
+@derives("serve.flash_attention", reads=("job.text", "serve.engine"))
+def flash_attention(facts: Inputs) -> Outcome | None:
+    """A flag or variable of the engine's command switches it on."""
+    if facts.text("serve.engine") not in ("llama.cpp", "ollama"):
+        return None
+    found = _compiled(_TILED).search(facts.text("job.text"))
+    return None if found is None else Outcome(value=True, source="the engine's command")
+
+
+STEPS = (engine, flash_attention)
