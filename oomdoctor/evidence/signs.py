@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from functools import cache
 from typing import TYPE_CHECKING
@@ -31,15 +32,24 @@ _KEYS = {
     "host": "host.requested",
     "wanted": "fault.kernel_required",
     "limit": "fault.kernel_limit",
+    "needed": "xla.hbm_used",
+}
+_ITEM_BYTES = {
+    **dict.fromkeys(("float", "float32", "int32", "uint32", "DT_FLOAT"), 4),
+    **dict.fromkeys(("double", "float64", "int64", "uint64", "complex64"), 8),
+    **dict.fromkeys(("half", "float16", "bfloat16", "int16", "uint16"), 2),
+    **dict.fromkeys(("bool", "int8", "uint8", "qint8", "quint8"), 1),
+    "complex128": 16,
 }
 
 
 class Sign(NamedTuple):
     """A text to know: `literals` (lower case) are the cheap test, `pattern` decides.
 
-    Named groups of the pattern hold sizes (bare digits are bytes) or the device `index`; `states`
-    are the facts that the text itself stands for. `family` and `reach` fold neighbours into one
-    event. An empty pattern takes every line with a literal.
+    Named groups of the pattern hold sizes (bare digits are bytes; `exact` outranks `requested`, a
+    digit at the end of a name is ignored), a tensor's `shape` and `dtype`, or the device `index`;
+    `states` are the facts that the text itself stands for. `family` and `reach` fold neighbours
+    into one event. An empty pattern takes every line with a literal.
     """
 
     literals: tuple[str, ...]
@@ -52,10 +62,19 @@ class Sign(NamedTuple):
 
 
 def gpu(
-    literals: tuple[str, ...], pattern: str, backend: str, form: str, *, family: str = ""
+    literals: tuple[str, ...],
+    pattern: str,
+    backend: str,
+    form: str,
+    *,
+    family: str = "",
+    library: str = "",
 ) -> Sign:
-    """Return the sign of exhausted accelerator memory."""
+    """Return the sign of exhausted accelerator memory, in the words of a `library` if named."""
+    states: tuple[tuple[str, Value], ...]
     states = (("oom.seen", True), ("oom.backend", backend), ("oom.form", form))
+    if library:
+        states = (*states, ("oom.library", library))
     return Sign(literals, pattern, "gpu-oom", states, family)
 
 
@@ -125,13 +144,32 @@ def event_of(document: Document, hit: Hit, *, extra: Sequence[Fact] = ()) -> Eve
 
 
 def _figures(document: Document, line: LogLine, match: re.Match[str]) -> Iterator[Fact]:
-    for name, text in match.groupdict().items():
-        if not text:
-            continue
+    groups = {name: text for name, text in match.groupdict().items() if text}
+    if "exact" in groups:
+        groups.pop("requested", None)
+    if "shape" in groups:
+        yield from _tensor(document, line, match)
+    for name, text in groups.items():
         quote = part_quote(document, line, *match.span(name))
         if name == "index":
             yield fact("oom.gpu_index", int(text), [quote])
             continue
         size = parse_size(f"{text} B" if text.replace(",", "").isdigit() else text)
-        if size is not None and name in _KEYS:
-            yield fact(_KEYS[name], size.bytes, [quote], slack=size.slack_bytes)
+        key = _KEYS.get("requested" if name == "exact" else name.rstrip("2"))
+        if size is not None and key is not None:
+            yield fact(key, size.bytes, [quote], slack=size.slack_bytes)
+
+
+def _tensor(document: Document, line: LogLine, match: re.Match[str]) -> Iterator[Fact]:
+    """Yield a tensor's shape, and its bytes where its type is told."""
+    dims = [int(one) for one in match["shape"].split(",") if one]
+    quote = part_quote(
+        document,
+        line,
+        match.start("shape"),
+        match.end("dtype") if match["dtype"] else match.end("shape"),
+    )
+    yield fact("oom.tensor_shape", "x".join(map(str, dims)), [quote])
+    width = _ITEM_BYTES.get(match["dtype"] or "")
+    if width is not None and dims:
+        yield fact("oom.requested", width * math.prod(dims), [quote])

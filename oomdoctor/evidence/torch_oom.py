@@ -5,8 +5,8 @@
     ValueError: No available memory for the cache blocks. ...
 
 The allocators' own messages are read by `torch_oom_message`; the tables of one-line texts stand in
-`torch_oom_other`, `torch_disguises` and `engine_oom`. This module joins what tells of one event and
-counts events over the whole input.
+`torch_oom_other`, `torch_disguises`, `pool_oom`, `library_oom` and `engine_oom`. This module joins
+what tells of one event and counts events over the whole input.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from oomdoctor.evidence import engine_oom, plain_oom, torch_disguises, torch_oom_other
+from oomdoctor.evidence import (
+    engine_oom,
+    library_oom,
+    plain_oom,
+    pool_oom,
+    torch_disguises,
+    torch_oom_other,
+)
 from oomdoctor.evidence.events import Event, absorb, fact, merged
 from oomdoctor.evidence.haystack import LAST_LINES, MOST_LINES, haystack_of
 from oomdoctor.evidence.signs import Hit, event_of, gpu, hits
@@ -40,7 +47,13 @@ _MESSAGE = (
     "already allocated",
     "total capac",
 )
-_SIGNS = (*torch_oom_other.SIGNS, *engine_oom.SIGNS, *torch_disguises.SIGNS)
+_SIGNS = (
+    *torch_oom_other.SIGNS,
+    *pool_oom.SIGNS,
+    *library_oom.SIGNS,
+    *engine_oom.SIGNS,
+    *torch_disguises.SIGNS,
+)
 
 ANCHORS = tuple(
     dict.fromkeys(
@@ -157,6 +170,10 @@ def _with_warnings(events: list[Event]) -> list[Event]:
 
 
 def _warned_of(warning: Event, message: Event) -> bool:
+    if warning.family == "bfc":
+        near = message.first - warning.last <= pool_oom.DUMP_LINES
+        same_writer = warning.failure.rank == message.failure.rank
+        return near and same_writer and message.family in ("tf", "xla")
     return (
         warning.family == "allocator-warning"
         and message.family != "allocator-warning"

@@ -12,6 +12,7 @@ from oomdoctor.facts import (
     table_host,
     table_model,
     table_oom,
+    table_pools,
     table_run,
     table_said,
     table_serve,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 TABLES = (
     table_oom,
+    table_pools,
     table_torch,
     table_gpu,
     table_host,

@@ -31,6 +31,28 @@ ROWS = (
             "engine",
         ),
     ),
+    enum(
+        "oom.library",
+        "Library whose words announced it (torch where it is PyTorch's own message).",
+        (
+            "torch",
+            "tensorflow",
+            "xla",
+            "cupy",
+            "paddle",
+            "rmm",
+            "numba",
+            "mxnet",
+            "arrayfire",
+            "opencv",
+            "directml",
+            "tenstorrent",
+            "cann",
+            "cuda-jl",
+            "other",
+        ),
+    ),
+    text("oom.tensor_shape", "Shape of the tensor that could not be allocated, `64x512x28x28`."),
     size(
         "oom.requested",
         "Bytes that the failing call asked for, as the message states them (without expandable "

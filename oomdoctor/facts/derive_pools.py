@@ -1,0 +1,106 @@
+"""Derived facts of library pools: what is unused, what a compiled program lacks, which library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.facts.derivation import Inputs, Outcome, derives
+
+if TYPE_CHECKING:
+    from oomdoctor.facts.derivation import Derivation
+
+_FORMS_OF_TORCH = ("allocator", "preempted", "exabyte", "invalid-buffer", "nvml-assert")
+
+
+@derives("oom.library", reads=("oom.seen", "oom.form"))
+def library(facts: Inputs) -> Outcome | None:
+    """PyTorch's own texts are PyTorch's; what no reader ascribes is of another library."""
+    if not facts.flag("oom.seen"):
+        return None
+    own = facts.maybe_text("oom.form") in _FORMS_OF_TORCH
+    return Outcome("torch" if own else "other", "form of the message")
+
+
+@derives("bfc.unused", reads=("bfc.limit", "bfc.in_use"))
+def unused(facts: Inputs) -> Outcome:
+    """Limit - in use."""
+    rest = max(0, facts.whole("bfc.limit") - facts.whole("bfc.in_use"))
+    return Outcome(rest, "limit - in use", facts.slack("bfc.limit", "bfc.in_use"))
+
+
+@derives("bfc.in_use_share", reads=("bfc.limit", "bfc.in_use"))
+def in_use_share(facts: Inputs) -> Outcome | None:
+    """In use / limit."""
+    return _share(facts, ("bfc.in_use",), "bfc.limit")
+
+
+@derives("bfc.unused_fits", reads=("bfc.unused", "oom.requested", "oom.absurd_size"))
+def unused_fits(facts: Inputs) -> Outcome | None:
+    """Whether the unused bytes of the pool exceed the request beyond rounding."""
+    if facts.maybe_flag("oom.absurd_size"):
+        return None
+    room = facts.whole("bfc.unused") - facts.whole("oom.requested")
+    slack = facts.slack("bfc.unused", "oom.requested")
+    if abs(room) <= slack:
+        return None
+    return Outcome(value=room > 0, source="(limit - in use) against requested")
+
+
+@derives("tf.device_share", reads=("tf.device_memory", "gpu.most"))
+def device_share(facts: Inputs) -> Outcome | None:
+    """Device memory of TensorFlow / card."""
+    return _share(facts, ("tf.device_memory",), "gpu.most")
+
+
+@derives("tf.reserve_share", reads=("tf.reserve_first", "gpu.most"))
+def reserve_share(facts: Inputs) -> Outcome | None:
+    """First refused reservation / card."""
+    return _share(facts, ("tf.reserve_first",), "gpu.most")
+
+
+@derives("xla.parameter_share", reads=("xla.parameters", "xla.constants", "xla.total"))
+def parameter_share(facts: Inputs) -> Outcome | None:
+    """(Parameters + constants) / total."""
+    keys: tuple[str, ...] = ("xla.parameters",)
+    if facts.maybe_int("xla.constants") is not None:
+        keys = (*keys, "xla.constants")
+    return _share(facts, keys, "xla.total")
+
+
+@derives("xla.temp_share", reads=("xla.temp", "xla.total"))
+def temp_share(facts: Inputs) -> Outcome | None:
+    """Temporary buffers / total."""
+    return _share(facts, ("xla.temp",), "xla.total")
+
+
+def _excess(key: str) -> Derivation:
+    @derives("xla.excess", reads=(key, "gpu.most"))
+    def excess(facts: Inputs) -> Outcome:
+        """What the program needs - the device, never below zero."""
+        rest = max(0, facts.whole(key) - facts.whole("gpu.most"))
+        return Outcome(rest, f"{key} - device", facts.slack(key, "gpu.most"))
+
+    return excess
+
+
+def _share(facts: Inputs, parts: tuple[str, ...], whole: str) -> Outcome | None:
+    total = facts.whole(whole)
+    if total <= 0:
+        return None
+    value = sum(map(facts.whole, parts)) / total
+    words = " + ".join(parts)
+    return Outcome(round(value, 4), f"{words} / {whole}", facts.slack(*parts) / total)
+
+
+STEPS = (
+    library,
+    unused,
+    in_use_share,
+    unused_fits,
+    device_share,
+    reserve_share,
+    parameter_share,
+    temp_share,
+    _excess("xla.total"),
+    _excess("xla.hbm_used"),
+)
