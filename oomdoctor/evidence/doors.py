@@ -7,6 +7,31 @@ modules. Readers that nearly every log needs are not listed, they are always ask
 from __future__ import annotations
 
 DOORS: dict[str, tuple[str, ...]] = {
+    "kernel_kill": (
+        "invoked oom-killer",
+        "killed process ",
+        "oom-kill:constraint",
+        "killed as a result of",
+    ),
+    "job_accounts": (
+        "maxrss",
+        "reqmem",
+        "memory utilized",
+        "memory efficiency",
+        "exceeded memory limit",
+        "exceeded virtual memory limit",
+        "exceeded limit",
+    ),
+    "containers": (
+        "limits",
+        "low on resource: memory",
+        '"memory":',
+        '"shmsize":',
+        "mem usage / limit",
+        "memory.max",
+        "memory.limit_in_bytes",
+    ),
+    "host_processes": ("%mem", " vsz ", "rss", " res ", " rl ", " sl "),
     "host_tables": (
         "mem:",
         "memtotal:",

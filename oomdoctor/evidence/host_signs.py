@@ -1,212 +1,57 @@
 """The plain signs that main memory, /dev/shm or the paging file ran out, not the GPU.
 
     RuntimeError: DataLoader worker (pid 14647) is killed by signal: Killed.
-    RuntimeError: DataLoader worker (pid 325) is killed by signal: Bus error. It is ...
     Out of memory: Killed process 811 (python3) total-vm:48211000kB, anon-rss:11534336kB, ...
-    slurmstepd: error: Detected 1 oom_kill event in StepId=1.batch. Some of the step tasks
-        have been OOM Killed.
     [ERROR] [launch.py:434:sigkill_handler] ['python', 'train.py'] exits with return code = -9
-    DefaultCPUAllocator: can't allocate memory: you tried to allocate 34359738368 bytes. Error ...
     OSError: The paging file is too small for this operation to complete. (os error 1455)
-    RuntimeError: One of the subprocesses has abruptly died during map operation.
 
-Kernel dumps, job managers and containers are read in detail elsewhere.
+The texts stand in `host_kill_texts` and `host_refusal_texts`; figures of kernel reports, job
+managers and containers are read elsewhere. What neighbouring lines tell is settled here: a kill
+behind a time limit or a GPU failure, a full disk that is /dev/shm, a kill that a person asked for.
 """
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from typing import TYPE_CHECKING
 
-from oomdoctor.evidence.events import merged
+from oomdoctor.evidence.events import fact, merged
 from oomdoctor.evidence.haystack import haystack_of
-from oomdoctor.evidence.signs import SIZED, Sign, event_of, hits
+from oomdoctor.evidence.host_kill_texts import KERNEL, KILLS
+from oomdoctor.evidence.host_refusal_texts import REFUSALS, WORKERS
+from oomdoctor.evidence.signs import event_of, hits
 from oomdoctor.model.core import Reading
 from oomdoctor.record import replace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from oomdoctor.evidence.events import Event
-    from oomdoctor.model.core import Document
+    from oomdoctor.evidence.haystack import Haystack
+    from oomdoctor.evidence.signs import Sign
+    from oomdoctor.model.core import Document, Failure
 
-_KILLED = ("host.killed", True)
-_OOM_KILL = (("host.oom_kill", True), _KILLED)
-_SHM = (("host.shm_error", True),)
-_REFUSED = (("host.allocation_failed", True),)
-_BEFORE_137 = ("code ", "code: ", "code=", "status ", "status: ")
-_GPU_FIRST = ("cuda out of memory", "hip out of memory", "tried to allocate", "outofmemoryerror")
-
-SIGNS: tuple[Sign, ...] = (
-    Sign(
-        ("is killed by signal: killed",),
-        r"DataLoader worker \(pid \d+\) is killed by signal: Killed",
-        "host-oom",
-        (("host.worker_killed", True), _KILLED),
-        "worker",
-    ),
-    Sign(
-        ("is killed by signal: bus error",),
-        r"DataLoader worker \(pid \d+\) is killed by signal: Bus error",
-        "shm",
-        (*_SHM, ("host.worker_killed", True)),
-        "shm",
-        60,
-    ),
-    Sign(
-        ("bus error encountered in worker", "insufficient shared memory"),
-        r"Unexpected bus error encountered in worker|insufficient shared memory \(shm\)",
-        "shm",
-        _SHM,
-        "shm",
-        60,
-    ),
-    Sign(
-        ("exited unexpectedly", "is killed by signal: "),
-        r"DataLoader worker \(pid(?:\(s\))? [\d, ]+\) (?:exited unexpectedly|is killed by signal)",
-        "other",
-        (("host.worker_killed", True),),
-        "worker",
-    ),
-    Sign(
-        ("posix_fallocate failed", "shared memory segment", "failed to extend /dev/shm"),
-        r"posix_fallocate failed ?: No space|Error while creating shared memory segment"
-        r"|failed to extend /dev/shm/\S+ to \d+ bytes",
-        "shm",
-        _SHM,
-        "shm",
-        60,
-    ),
-    Sign(
-        ("no space left on device", "unable to allocate shared memory", "shared memory object"),
-        r"(?:shm|</?torch_).*No space left on device|unable to allocate shared memory ?\(shm\)"
-        r"|unable to open shared memory object .*\((?:12|28)\)",
-        "shm",
-        _SHM,
-        "shm",
-        60,
-    ),
-    Sign(
-        ("sigbus", "bus error (core dumped)", "code: -7", "code=-7", "code = -7"),
-        r"(?i)\bSIGBUS\b|^Bus error \(core dumped\)|(?:exit|return) ?code ?[:=] ?-7\b",
-        "shm",
-        _SHM,
-        "shm",
-        60,
-    ),
-    Sign(
-        ("out of memory: kill", "invoked oom-killer", "oom-kill:constraint", "oom_reaper: "),
-        r"(?i)out of memory: kill(?:ed)? process \d+|invoked oom-killer|oom-kill:constraint="
-        r"|oom_reaper: reaped",
-        "host-oom",
-        _OOM_KILL,
-        "oom-kill",
-        500,
-    ),
-    Sign(
-        ("oom-kill event", "oom_kill event", "oom killed", "oomkilled", "oom killer", "'oom-kill'"),
-        r"Detected \d+ oom.kill event|\bOOM Killed\b|\bOOMKilled\b(?!\"?: ?[Ff]alse)"
-        r"|killed by the OOM killer|result 'oom-kill'",
-        "host-oom",
-        _OOM_KILL,
-        "oom-kill",
-        500,
-    ),
-    Sign(
-        (": out of memory", "memory limit", "low on memory", "memory pressure (oom)"),
-        r"srun: error: .*: task \d+: Out Of Memory|exceeded (?:job |step |virtual )?memory limit"
-        r"|Exceeded (?:job|step) memory limit|node running low on memory"
-        r"|[1-9]\d* Workers \(tasks / actors\) killed due to memory pressure",
-        "host-oom",
-        _OOM_KILL,
-        "oom-kill",
-        500,
-    ),
-    Sign(
-        ("sigkill", "signals.sigkill", "perhaps out of memory"),
-        r"Signal 9 \(SIGKILL\)|Signals\.SIGKILL|\bSIGKILLed\b|was sent SIGKILL"
-        r"|(?:killed|terminated) by (?:signal )?(?:9 )?\(?SIGKILL|signal: SIGKILL",
-        "host-oom",
-        (_KILLED,),
-        "sigkill",
-    ),
-    Sign(
-        ("code: -9", "code = -9", "code=-9", "code -9", *(f"{one}137" for one in _BEFORE_137)),
-        r"(?i)\b(?:exit|return) ?code ?[:= ] ?-9\b|\bexit(?:ed)?(?: with)? ?(?:code|status)"
-        r"[:= ]{1,3}137\b|\bexit code: 137\b|\b(?:exit|return)code ?[:=] ?137\b",
-        "host-oom",
-        (_KILLED,),
-        "sigkill",
-    ),
-    Sign(
-        ("killed",),
-        r"^\s*Killed(?:: 9)?\s*$|: line \d+:\s+\d+ Killed\b|^\[\d+\][+-]?\s+(?:\d+ )?Killed\b"
-        r"|^\S*sh: \d+ Killed\b",
-        "host-oom",
-        (_KILLED,),
-        "sigkill",
-    ),
-    Sign(
-        ("os error 1455", "winerror 1455", "paging file is too small"),
-        r"(?i)os ?error 1455|WinError 1455|paging file is too small",
-        "host-oom",
-        (*_REFUSED, ("host.paging_file", True)),
-        "paging",
-    ),
-    Sign(
-        ("cpuallocator", "alloc_cpu", "not enough memory: you tried"),
-        rf"(?:DefaultCPUAllocator|alloc_cpu\.cpp|CPUAllocator\.cpp|not enough memory: you tried)"
-        rf"(?:.*?you tried to allocate (?P<host>{SIZED}))?",
-        "host-oom",
-        _REFUSED,
-        "cpu-allocator",
-    ),
-    Sign(
-        ("unable to mmap", "cannot allocate memory"),
-        r"unable to mmap (?P<host>\d+ bytes) from file|(?:Errno 12\]|error:?|: )"
-        r"\s*Cannot allocate memory",
-        "host-oom",
-        _REFUSED,
-        "cpu-allocator",
-    ),
-    Sign(
-        ("unable to allocate", "failed to allocate cpu buffer"),
-        rf"Unable to allocate (?P<host>{SIZED}) for an array with shape"
-        r"|failed to allocate CPU buffer of size \d+",
-        "host-oom",
-        _REFUSED,
-        "cpu-allocator",
-    ),
-    Sign(
-        ("memoryerror", "std::bad_alloc"),
-        r"^\s*(?:\w+\.)*_?(?:Array)?MemoryError(?!\w)"
-        r"(?!.*(?:[Cc][Uu][Dd][Aa]|cuMem|hip|RMM|GPU|MEM_OBJECT_|OUT_OF_RESOURCES))"
-        r"|\bstd::bad_alloc\b(?!.*(?:CUDA|cuda|hip|out_of_memory|RMM))",
-        "host-oom",
-        _REFUSED,
-        "cpu-allocator",
-    ),
-    Sign(
-        ("requires more system memory",),
-        r"model requires more system memory",
-        "host-oom",
-        _REFUSED,
-        "cpu-allocator",
-    ),
-    Sign(
-        ("in pin memory thread", "pin memory thread exited"),
-        r"in pin memory thread for device \d+|Pin memory thread exited unexpectedly",
-        "other",
-        (("host.pin_thread", True),),
-        "pin",
-    ),
-    Sign(
-        ("abruptly died during map",),
-        r"One of the subprocesses has abruptly died during map operation",
-        "host-oom",
-        (("host.map_worker_died", True),),
-        "map",
-    ),
-)
-
+SIGNS: tuple[Sign, ...] = (*WORKERS, *KILLS, *REFUSALS)
 ANCHORS = tuple(dict.fromkeys(one for sign in SIGNS for one in sign.literals))
+_GPU_FIRST = ("cuda out of memory", "hip out of memory", "tried to allocate", "outofmemoryerror")
+_BY_HAND = ("moom_callback", "manual oom execution", "order=-1")
+_LOOK_BACK = 14
+_WHOLE_INPUT = frozenset({"host.killer", "host.kill_scope"})
+"""What a report of the kernel says better than a job manager's line, and outranks."""
+
+
+@cache
+def _shared_memory() -> re.Pattern[str]:
+    return re.compile(
+        r"dev/shm\b|shared_memory\.py|multiprocessing/(?:heap|synchronize|sharedctypes)\.py"
+        r"|torch/multiprocessing/reductions|_share_\w+_\(|_new_shared|SharedMemory\(|/torch_\d+_"
+    )
+
+
+@cache
+def _started() -> re.Pattern[str]:
+    return re.compile(r"\bos\.fork\(\)|_fork_exec|_posixsubprocess|^\S*sh: fork: |fork failed")
 
 
 def read(document: Document) -> Reading:
@@ -216,16 +61,65 @@ def read(document: Document) -> Reading:
     """
     haystack = haystack_of(document)
     events = merged(event_of(document, hit) for hit in hits(haystack, SIGNS))
+    events = [_seen_with_neighbours(document, event) for event in events]
+    if any(haystack.has(one) for one in _BY_HAND):
+        events = [_by_hand(event, haystack) for event in events]
     gpu_lines = haystack.lines_with(_GPU_FIRST) if events else []
     gpu_first = gpu_lines[0] if gpu_lines else None
-    failures = tuple(_after_gpu(event, gpu_first).failure for event in events)
+    outside = _ended_outside(events)
+    failures = [_after(event, gpu_first, outside) for event in events]
     own = [failure for failure in failures if not failure.consequence]
     whole = {one.key: one for failure in reversed(own) for one in failure.facts}
-    return Reading(facts=tuple(whole.values()), failures=failures)
+    return Reading(
+        facts=tuple(whole.values()), failures=tuple(_without_scope(one) for one in failures)
+    )
 
 
-def _after_gpu(event: Event, gpu_first: int | None) -> Event:
-    """Mark a SIGKILL behind a GPU failure as its consequence: launchers kill the other ranks."""
-    if event.family != "sigkill" or gpu_first is None or gpu_first > event.first:
+def _ended_outside(events: Sequence[Event]) -> bool:
+    """Say whether a time limit or a cancel ended the job, and nobody speaks of memory."""
+    families = {event.family for event in events}
+    return "ended" in families and not families & {"oom-kill", "cpu-allocator", "paging"}
+
+
+def _after(event: Event, gpu_first: int | None, outside: bool) -> Failure:
+    """Mark what follows from something else: launchers and job managers kill what is left."""
+    behind_gpu = gpu_first is not None and gpu_first <= event.first
+    follows = event.family == "sigkill" and (behind_gpu or outside)
+    follows = follows or (event.family == "ended" and (behind_gpu or not outside))
+    return replace(event.failure, consequence=True) if follows else event.failure
+
+
+def _without_scope(failure: Failure) -> Failure:
+    kept = tuple(one for one in failure.facts if one.key not in _WHOLE_INPUT)
+    return failure if len(kept) == len(failure.facts) else replace(failure, facts=kept)
+
+
+def _seen_with_neighbours(document: Document, event: Event) -> Event:
+    """Read what the lines before tell: a full disk that is /dev/shm, a refused fork."""
+    if event.family not in ("disk", "cpu-allocator"):
         return event
-    return event._replace(failure=replace(event.failure, consequence=True))
+    before = document.lines[max(0, event.first - _LOOK_BACK) : event.last + 3]
+    pattern = _shared_memory() if event.family == "disk" else _started()
+    line = next((one for one in before if pattern.search(one.text[:600])), None)
+    if line is None:
+        return event
+    quotes = (event.failure.line_quote, document.quote(line))
+    if event.family == "disk":
+        full = fact("host.shm_error", value=True, quotes=quotes)
+        failure = replace(event.failure, kind="shm", facts=(full,))
+        return event._replace(failure=failure, family="shm")
+    started = fact("host.fork_failed", value=True, quotes=quotes)
+    failure = replace(event.failure, facts=(*event.failure.facts, started))
+    return event._replace(failure=failure)
+
+
+def _by_hand(event: Event, haystack: Haystack) -> Event:
+    """Turn a kernel's kill that a person asked for (sysrq f) into an end from outside."""
+    lines = haystack.lines_with(_BY_HAND)
+    if event.family != "oom-kill" or not any(event.first <= at + 3 for at in lines):
+        return event
+    kernel = next((one for one in event.failure.facts if one.key == "host.killer"), None)
+    if kernel is None or ("host.killer", kernel.value) not in KERNEL.states:
+        return event
+    facts = (replace(kernel, key="host.ended_outside", value=True),)
+    return event._replace(failure=replace(event.failure, kind="other", facts=facts))

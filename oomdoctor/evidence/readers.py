@@ -28,9 +28,13 @@ if TYPE_CHECKING:
 READERS: tuple[str, ...] = (
     "torch_oom",
     "torch_lookalikes",
+    "kernel_kill",
+    "job_accounts",
+    "containers",
     "host_signs",
     "host_tables",
     "host_use",
+    "host_processes",
     "torch_summary",
     "torch_stats",
     "nvidia_smi",

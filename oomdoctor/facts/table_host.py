@@ -57,5 +57,9 @@ ROWS = (
         "host.ended_outside",
         "A time limit, a pre-emption, a cancel or a person ended the job, not a shortage.",
     ),
+    boolean(
+        "host.shm_open_failed",
+        "A shared-memory object could not be opened, and the text gives no reason.",
+    ),
     boolean("host.disk_full", "A file system other than /dev/shm had no space left."),
 )

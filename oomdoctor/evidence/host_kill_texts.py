@@ -1,0 +1,146 @@
+"""Texts that say a process was killed: by the kernel, a job manager, a container, or no one knows.
+
+    Out of memory: Killed process 811 (python3) total-vm:48211000kB, anon-rss:11534336kB, ...
+    systemd-oomd[812]: Killed /user.slice/.../app.scope due to memory pressure for /user.slice/...
+    earlyoom[900]: sending SIGTERM to process 7123 uid 1000 "python": badness 1100, VmRSS 51234 MiB
+    slurmstepd: error: Detected 1 oom_kill event in StepId=1.batch. Some of the step tasks
+        have been OOM Killed.
+    srun: error: node12: tasks 0-3: Out Of Memory
+    8812.batch        batch OUT_OF_ME+    0:125              33403212K
+      Reason:       OOMKilled
+    The node was low on resource: memory. Threshold quantity: 100Mi, available: 80112Ki.
+    [ERROR] [launch.py:434:sigkill_handler] ['python', 'train.py'] exits with return code = -9
+    ./run.sh: line 28:     7 Killed                  python train.py
+    *** JOB 8812 ON node3 CANCELLED AT 2026-01-02T17:11:35 DUE TO TIME LIMIT ***
+
+Exit status 137 and `Killed` say only that somebody sent signal 9.
+"""
+
+from __future__ import annotations
+
+from oomdoctor.evidence.signs import Sign
+
+KILLED = ("host.killed", True)
+_REACH = 500
+_OOM_KILL = (("host.oom_kill", True), KILLED)
+_BEFORE_137 = ("code ", "code: ", "code=", "status ", "status: ", 'code": ', "code:  ", "code is ")
+
+
+def _by(killer: str, literals: tuple[str, ...], pattern: str, scope: str = "") -> Sign:
+    """Return the sign of a kill for memory by `killer`, of whose memory the text itself may say."""
+    states: tuple[tuple[str, bool | str], ...] = (*_OOM_KILL, ("host.killer", killer))
+    if scope:
+        states = (*states, ("host.kill_scope", scope))
+    return Sign(literals, pattern, "host-oom", states, "oom-kill", _REACH)
+
+
+def _sigkill(literals: tuple[str, ...], pattern: str) -> Sign:
+    return Sign(literals, pattern, "host-oom", (KILLED,), "sigkill")
+
+
+KERNEL = _by(
+    "kernel",
+    ("out of memory: kill", "invoked oom-killer", "oom-kill:constraint", "oom_reaper: "),
+    r"(?i)out of memory: kill(?:ed)? process \d+|invoked oom-killer|oom-kill:constraint="
+    r"|oom_reaper: reaped",
+)
+KILLS: tuple[Sign, ...] = (
+    Sign(
+        ("cancelled at ", "cancelled due to", "term_runlimit", "walltime", "terminated due to"),
+        r"\*\*\* (?:JOB|STEP|TASK)\b.{0,200}? CANCELLED (?:AT \S+|DUE TO)"
+        r"|PBS: job killed: walltime \d+ exceeded|TERM_RUNLIMIT: job killed"
+        r"|job killed.{0,40}walltime limit exceeded",
+        "other",
+        (("host.ended_outside", True),),
+        "ended",
+        _REACH,
+    ),
+    KERNEL,
+    _by(
+        "systemd-oomd",
+        ("due to memory pressure", "due to memory used", "systemd-oomd killed"),
+        r"Killed /\S+ due to memory (?:pressure|used)|systemd-oomd killed (?:some|\d+) process",
+    ),
+    _by(
+        "earlyoom",
+        ("low memory! at or below", "vmrss"),
+        r"low memory! at or below SIG(?:TERM|KILL) limits"
+        r"|sending SIG(?:TERM|KILL) to process \d+.{0,200}VmRSS",
+        "machine",
+    ),
+    _by(
+        "slurm",
+        ("oom-kill event", "oom_kill event", "oom killed", "out_of_me", "outofmemory"),
+        r"Detected \d+ oom.kill event|\bOOM Killed\b|\bOUT_OF_ME\+|State: OUT_OF_MEMORY"
+        r"|(?:^|[\s|])OUT_OF_MEMORY(?:\s+\d+:\d+|\s*\||\s*$)|JobState=OUT_OF_MEMORY"
+        r"|Reason=OutOfMemory",
+        "group",
+    ),
+    _by(
+        "slurm",
+        (": out of memory", "memory limit"),
+        r"srun: error: (?:\S+: )?tasks? [\d,\-\[\] ]+: Out Of Memory"
+        r"|(?i:exceeded (?:job |step |virtual )?memory limit)",
+        "group",
+    ),
+    _by(
+        "batch-system",
+        (
+            *("job killed: ", "cgroup mem limit exceeded", "term_memlimit", "gone over memory"),
+            *("for exceeding memory limits", 'hard limit "h_', "cgroup memory limit"),
+        ),
+        r"PBS: job killed: v?p?mem \d+\w* exceeded limit|Cgroup mem limit exceeded|TERM_MEMLIMIT"
+        r"|gone over (?:cgroup )?memory limit|killed by YARN for exceeding memory limits"
+        r"|exceeded hard limit \"h_(?:vmem|rss|data)\"|exceeded (?:its )?cgroup memory limit",
+        "group",
+    ),
+    _by(
+        "kubernetes",
+        ("oomkilled", "oomkilling"),
+        r"\bOOMKilled\b(?!\W{1,4}[Ff]alse)|\bOOMKilling\b",
+        "group",
+    ),
+    _by(
+        "kubernetes",
+        ("low on resource: memory", "system oom encountered"),
+        r"low on resource: memory\b|System OOM encountered",
+        "machine",
+    ),
+    _by(
+        "kernel",
+        ("oom killer", "'oom-kill'"),
+        r"killed by the OOM killer|result 'oom-kill'",
+    ),
+    _by(
+        "ray",
+        ("low on memory", "memory pressure (oom)"),
+        r"node running low on memory"
+        r"|[1-9]\d* Workers \(tasks / actors\) killed due to memory pressure",
+        "machine",
+    ),
+    Sign(
+        ("using all available ram", "allocate more memory than is available"),
+        r"crashed after using all available RAM|tried to allocate more memory than is available",
+        "host-oom",
+        _OOM_KILL,
+        "oom-kill",
+        _REACH,
+    ),
+    _sigkill(
+        ("sigkill", "signals.sigkill", "perhaps out of memory", "signal 9"),
+        r"Signal 9 \(SIGKILL\)|Signals\.SIGKILL|\bSIGKILLed\b|was sent SIGKILL|\bSIGKILL\(-9\)"
+        r"|(?:killed|terminated) (?:by|with) (?:signal )?(?:9 )?\(?SIGKILL|signal: SIGKILL"
+        r"|(?i:killed by signal:? 9\b|signal 9[ ,:(]{1,3}sigkill)",
+    ),
+    _sigkill(
+        ("code: -9", "code = -9", "code=-9", "code -9", *(f"{one}137" for one in _BEFORE_137)),
+        r"(?i)\b(?:exit|return) ?code ?[:= ] ?-9\b|\bexit(?:ed)?(?: with)? ?(?:code|status)"
+        r"[:= ]{1,3}137\b|\bexit code: {1,8}137\b|\b(?:exit|return)code\"? ?[:=] ?137\b"
+        r"|\bexit code is 137\b",
+    ),
+    _sigkill(
+        ("killed", "已杀死", "getötet", "убито"),
+        r"(?:^|it/s\])\s*(?:Killed|已杀死|Getötet|Убито)(?:: 9)?\s*$|: line \d+:\s+\d+ Killed\b"
+        r"|^\[\d+\][+-]?\s+(?:\d+ )?[Kk]illed\b|^\S*sh: (?:\d+ )?[Kk]illed\b|\*\*\* \[.*\] Killed$",
+    ),
+)
