@@ -117,12 +117,16 @@ def _stopped_patterns(
 def _candidate(
     rule: Rule, cause: Cause, gate: Verdict, weights: tuple[Weight, ...], certain: str
 ) -> Candidate:
-    is_open = gate.truth is Truth.UNKNOWN
-    score = math.log(cause.prior if cause.prior > 0 else _FALLBACK_PRIOR)
-    score += sum(weight.nats for weight in weights if weight.counted)
-    score += math.log(OPEN_GATE_FACTOR) if is_open else 0.0
-    score += math.log(_foreign_factor(resource_of(cause), certain, is_open=is_open))
+    nats = sum(weight.nats for weight in weights if weight.counted)
+    score = score_of(cause, nats, certain, is_open=gate.truth is Truth.UNKNOWN)
     return Candidate(rule=rule, cause=cause, gate=gate, weights=weights, score=score)
+
+
+def score_of(cause: Cause, nats: float, certain: str, *, is_open: bool) -> float:
+    """Return the log score of a cause: its prior, its evidence, and what damps it."""
+    score = math.log(cause.prior if cause.prior > 0 else _FALLBACK_PRIOR) + nats
+    score += math.log(OPEN_GATE_FACTOR) if is_open else 0.0
+    return score + math.log(_foreign_factor(resource_of(cause), certain, is_open=is_open))
 
 
 def _foreign_factor(resource: str, certain: str, *, is_open: bool) -> float:

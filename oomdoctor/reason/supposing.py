@@ -1,0 +1,156 @@
+"""What the ranking would be if some facts were known: only what those facts touch is weighed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.facts.given import parse_given
+from oomdoctor.model.enums import Truth
+from oomdoctor.reason.candidates import Candidate, score_of, strongest_per_cause
+from oomdoctor.reason.rank import lend_to_broader, posterior
+from oomdoctor.reason.resource import certain_resource
+from oomdoctor.rules.evaluate import condition_verdict, leaves_of, nats
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from oomdoctor.facts.book import FactBook
+    from oomdoctor.model.core import Failure, Verdict
+    from oomdoctor.rules.shape import Cause, Condition, Rule, RuleSet
+
+OTHER = "something else"
+
+
+class Belief:
+    """A posterior over causes, with the log scores that it came from."""
+
+    __slots__ = ("masses", "scores")
+
+    def __init__(self, candidates: Sequence[Candidate]) -> None:
+        """Normalise the scores of candidates, one per cause."""
+        self.scores = {one.cause.id: one.score for one in candidates}
+        shares, other = posterior([one.score for one in candidates])
+        shares = lend_to_broader(candidates, shares)
+        self.masses = dict(zip(self.scores, shares, strict=True))
+        self.masses[OTHER] = other
+
+    @property
+    def leader(self) -> str:
+        """Return the most probable cause, or "something else" where there is none."""
+        return max(self.scores, key=self.masses.__getitem__) if self.scores else OTHER
+
+
+class Weighed:
+    """One rule on the book: its gate and the nats of each line, kept to be reused."""
+
+    __slots__ = ("cause", "gate", "groups", "lines", "rule")
+
+    def __init__(self, rule: Rule, cause: Cause, book: FactBook, known: dict[int, Verdict]) -> None:
+        """Judge the gate and all evidence lines."""
+        self.rule, self.cause = rule, cause
+        self.gate = condition_verdict(rule.when, book, known)
+        self.groups = [line.group for line in rule.evidence]
+        self.lines = [
+            nats(line, condition_verdict(line.condition, book, known).truth)
+            for line in rule.evidence
+        ]
+
+    def again(
+        self, touched: Iterable[int], book: FactBook, known: dict[int, Verdict], certain: str
+    ) -> Candidate | None:
+        """Judge the parts that were touched (-1 is the gate) on another book; None if out."""
+        gate, lines = self.gate, self.lines
+        for at in touched:
+            if at < 0:
+                gate = condition_verdict(self.rule.when, book, known)
+            else:
+                lines = list(lines) if lines is self.lines else lines
+                line = self.rule.evidence[at]
+                lines[at] = nats(line, condition_verdict(line.condition, book, known).truth)
+        if gate.truth is Truth.FALSE:
+            return None
+        total = _total(lines, self.groups)
+        score = score_of(self.cause, total, certain, is_open=gate.truth is Truth.UNKNOWN)
+        return Candidate(rule=self.rule, cause=self.cause, gate=gate, weights=(), score=score)
+
+
+class Supposing:
+    """A judged book that answers what-if questions."""
+
+    def __init__(
+        self,
+        ruleset: RuleSet,
+        book: FactBook,
+        *,
+        event: Failure | None = None,
+        complete: Callable[[FactBook], FactBook] = lambda book: book,
+    ) -> None:
+        """Judge all rules on `book`; `complete` derives what follows from facts that are added."""
+        self._book, self._event, self._complete = book, event, complete
+        known: dict[int, Verdict] = {}
+        self._rules: list[Weighed] = []
+        for rule in ruleset.rules:
+            try:
+                if rule.cause is not None:
+                    self._rules.append(Weighed(rule, ruleset.causes[rule.cause], book, known))
+            except Exception:  # noqa: BLE001, PERF203, S112 - one rule's bug never hides the others
+                continue
+        self._readers = _readers([one.rule for one in self._rules])
+        self._certain = certain_resource(book, event)
+        self._held = [one.again((), book, {}, self._certain) for one in self._rules]
+        self.now = _belief(self._held)
+
+    def given(self, items: Iterable[str]) -> Belief:
+        """Return the belief that KEY=VALUE statements would lead to."""
+        return self.on(self._complete(self._book.add(parse_given(items))))
+
+    def on(self, book: FactBook) -> Belief:
+        """Return the belief on another book that differs in a few facts."""
+        touched: dict[int, set[int]] = {}
+        for key in _changed(self._book.facts, book.facts):
+            for rule, part in self._readers.get(key, ()):
+                touched.setdefault(rule, set()).add(part)
+        certain = certain_resource(book, self._event)
+        if certain != self._certain:
+            touched = {at: touched.get(at, set()) for at in range(len(self._rules))}
+        known: dict[int, Verdict] = {}
+        candidates = list(self._held)
+        for at, parts in touched.items():
+            candidates[at] = self._rules[at].again(parts, book, known, certain)
+        return _belief(candidates)
+
+
+def _belief(candidates: Iterable[Candidate | None]) -> Belief:
+    return Belief(strongest_per_cause(one for one in candidates if one is not None))
+
+
+def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> set[str]:
+    """Return the keys whose fact is another one."""
+    return {key for key in after.keys() | before.keys() if before.get(key) is not after.get(key)}
+
+
+def _total(lines: Sequence[float], groups: Sequence[str | None]) -> float:
+    """Add up the nats; of each group only the strongest line counts."""
+    total = 0.0
+    strongest: dict[str, float] = {}
+    for value, group in zip(lines, groups, strict=True):
+        if group is None:
+            total += value
+        elif abs(value) > abs(strongest.get(group, 0.0)):
+            strongest[group] = value
+    return total + sum(strongest.values())
+
+
+def _readers(rules: Sequence[Rule]) -> dict[str, list[tuple[int, int]]]:
+    """Return for each fact the places that read it: (rule, evidence line), -1 for the gate."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for at, rule in enumerate(rules):
+        parts = [(-1, rule.when), *enumerate(line.condition for line in rule.evidence)]
+        for part, condition in parts:
+            for key in _reads(condition):
+                found.setdefault(key, []).append((at, part))
+    return found
+
+
+def _reads(condition: Condition) -> set[str]:
+    return {key for leaf in leaves_of(condition) for key in leaf.reads}
