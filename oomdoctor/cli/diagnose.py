@@ -36,6 +36,8 @@ class Asked(TypedDict):
     fail_on: str | None
     explain: bool
     next: bool
+    ask: bool
+    resume: str | None
     top: int
     rules: tuple[str, ...]
     preview: bool
@@ -58,6 +60,9 @@ class Diagnose(HelpWithExamples):
         Example("oomdoctor diagnose crash.log --config train.yaml", "a log and its config"),
         Example("nvidia-smi | oomdoctor diagnose crash.log -", "a log and a table"),
         Example("oomdoctor diagnose logs/ --format json -o diagnosis.json", "for scripts"),
+        Example(
+            "oomdoctor diagnose crash.log --ask", "a short interview where the log says little"
+        ),
         Example("oomdoctor diagnose crash.log --fact train.micro_batch=4 --explain", "say more"),
     )
 
@@ -94,6 +99,13 @@ class Diagnose(HelpWithExamples):
     help="Replace names of people and machines, addresses and secrets.  [default: in markdown]",
 )
 @click.option("--next", is_flag=True, help="Only what to measure next.")
+@click.option("--ask", is_flag=True, help="Ask what the inputs leave open, best question first.")
+@click.option(
+    "--resume",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Go on with the interview that was left there.",
+)
 @click.option("--explain", is_flag=True, help="The full chain: gates, weights, facts, all fixes.")
 @click.option(
     "--top",
@@ -120,7 +132,8 @@ def command(**values: object) -> int:
     in an input is ever executed, and nothing leaves this machine.
     """
     asked = cast("Asked", values)
-    if not (asked["files"] or asked["config"] or asked["fact"]):
+    is_interview = asked["ask"] or asked["resume"] is not None
+    if not (asked["files"] or asked["config"] or asked["fact"] or is_interview):
         raise click.UsageError("no input: give a log, a directory, or - for standard input")
     if [*asked["files"], *asked["config"]].count("-") > 1:
         raise click.UsageError("standard input (-) can be read only once")
@@ -135,6 +148,10 @@ def command(**values: object) -> int:
 
 
 def _diagnose(asked: Asked) -> Diagnosis:
+    if asked["ask"] or asked["resume"] is not None:
+        from oomdoctor.cli.ask_command import diagnosed
+
+        return diagnosed(asked)
     from oomdoctor.cli.settings import rule_directories
     from oomdoctor.pipeline import diagnose
 

@@ -1,0 +1,131 @@
+"""What `diagnose --ask` and `--resume` do: sit down to an interview, or list its questions."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from oomdoctor import pipeline
+from oomdoctor.cli import ask_session
+from oomdoctor.cli.ask import Interview, is_possible
+from oomdoctor.cli.ask_case import Case, View
+from oomdoctor.cli.ask_session import Session
+from oomdoctor.cli.ask_terminal import Terminal
+from oomdoctor.cli.output import say
+from oomdoctor.facts.given import parse_given
+from oomdoctor.model.plan import Measurement
+from oomdoctor.record import replace
+from oomdoctor.render.theme import Theme, colour_wanted, unicode_wanted, width_wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oomdoctor.cli.diagnose import Asked
+    from oomdoctor.model.plan import Diagnosis
+    from oomdoctor.reason.interview import Prospect
+
+SHOWN = 5
+
+
+def diagnosed(asked: Asked) -> Diagnosis:
+    """Interview whoever sits at the terminal and return the diagnosis; else list the questions."""
+    path = asked["resume"]
+    session = Session() if path is None else ask_session.read(path)
+    session = Session(
+        files=_once([*session.files, *_absolute(asked["files"])]),
+        config=_once([*session.config, *_absolute(asked["config"])]),
+        facts=_once([*session.facts, *asked["fact"]]),
+        answers=session.answers,
+    )
+    case = _case(session, asked)
+    if not is_possible():
+        return unattended(case, session)
+    path = ask_session.default_path(os.environ) if path is None else path
+    interview = Interview(case, session, path, Terminal(_theme(asked)))
+    view = interview.run()
+    if interview.answers and not asked["quiet"]:
+        say(f"\nAnswers are kept in {path}; go on with: oomdoctor diagnose --resume {path}\n")
+    elif not asked["quiet"]:
+        say("")
+    return _still_open(view.diagnosis(), case.options(view, interview.answers))
+
+
+def unattended(case: Case, session: Session) -> Diagnosis:
+    """Return the diagnosis with the questions as the next measurements."""
+    view = View(case, session.answers)
+    return _still_open(view.diagnosis(), case.options(view, session.answers))
+
+
+def _still_open(diagnosis: Diagnosis, options: Sequence[Prospect]) -> Diagnosis:
+    """Put the questions that nobody was asked before the other measurements."""
+    if diagnosis.answer in ("cause", "not_gpu_oom") and diagnosis.conclusive:
+        return diagnosis
+    questions = tuple(as_measurement(one) for one in options[:SHOWN] if one.gain_bits > 0)
+    asked = {one.fact for one in questions}
+    others = [one for one in diagnosis.next_measurements if one.fact not in asked]
+    return replace(diagnosis, next_measurements=(*questions, *others)[:SHOWN])
+
+
+def as_measurement(prospect: Prospect) -> Measurement:
+    """Write a question as a measurement: its answers as --fact options, what each would mean."""
+    question = prospect.question
+    meanings, leaders = [], []
+    for one in prospect.outcomes:
+        leader = one.belief.leader
+        leaders.append(leader)
+        share = one.belief.masses.get(leader, 0.0)
+        facts = " ".join(f"--fact {_quoted(item)}" for item in one.choice.sets)
+        answer = f"{one.choice.text}: {facts}" if question.kind == "choice" else one.choice.text
+        meanings.append(f"{answer} (then {leader} leads with {share * 100:.0f} %)")
+    return Measurement(
+        fact=question.facts[0],
+        command=question.text if question.hint is None else f"{question.text} ({question.hint})",
+        seconds=question.seconds,
+        gain_bits=round(prospect.gain_bits, 4),
+        decides_between=tuple(dict.fromkeys(leaders))[:6],
+        meanings=tuple(meanings),
+    )
+
+
+def _quoted(item: str) -> str:
+    return f'"{item}"' if " " in item else item
+
+
+def _case(session: Session, asked: Asked) -> Case:
+    from oomdoctor.cli.options import codes_of
+    from oomdoctor.cli.settings import rule_directories
+    from oomdoctor.rules.loader import load_rules
+    from oomdoctor.rules.selection import selected
+
+    parse_given(session.facts)
+    gathered = pipeline.gather(
+        session.files,
+        config=session.config or None,
+        stdin=sys.stdin.buffer if sys.stdin is not None else None,
+    )
+    directories = (*rule_directories(), *asked["rules"])
+    rules = load_rules(directories, preview=asked["preview"])
+    rules = selected(rules, select=codes_of(asked["select"]), ignore=codes_of(asked["ignore"]))
+    return Case(gathered, rules, session.facts)
+
+
+def _theme(asked: Asked) -> Theme:
+    """Decide how the interview looks on standard error."""
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns or None
+    except (OSError, ValueError):
+        columns = None
+    return Theme(
+        width=width_wanted(asked["width"], columns=columns),
+        colour=colour_wanted(asked["color"], environ=os.environ, terminal=True),
+        unicode=unicode_wanted(sys.stderr.encoding),
+    )
+
+
+def _absolute(paths: Sequence[str]) -> list[str]:
+    return [path if path == "-" else os.path.abspath(path) for path in paths]
+
+
+def _once(items: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(items))

@@ -1,0 +1,124 @@
+"""The file of an interview: what was asked about and every answer, written after each one.
+
+{"schema": 1, "oomdoctor": "0.1.0", "files": ["/home/me/crash.log"], "config": [], "facts": [],
+ "answers": [{"question": "when", "facts": ["run.phase=eval"], "text": "", "pasted": false}]}
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from typing import TYPE_CHECKING, Any
+
+from oomdoctor.errors import InputError, Location
+from oomdoctor.reason.interview import Answer
+from oomdoctor.record import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """What an interview is about, and its answers."""
+
+    files: tuple[str, ...] = ()
+    config: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
+    answers: tuple[Answer, ...] = ()
+
+
+def write(session: Session, path: str) -> None:
+    """Write a session, whole or not at all, for its owner alone."""
+    from oomdoctor import __version__
+
+    content = {
+        "schema": SCHEMA,
+        "oomdoctor": __version__,
+        "files": list(session.files),
+        "config": list(session.config),
+        "facts": list(session.facts),
+        "answers": [_as_dict(answer) for answer in session.answers],
+    }
+    folder = os.path.dirname(os.path.abspath(path))
+    try:
+        os.makedirs(folder, exist_ok=True)
+        handle, draft = tempfile.mkstemp(prefix=".interview-", dir=folder)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, path)
+        except BaseException:
+            os.unlink(draft)
+            raise
+    except OSError as error:
+        raise InputError(
+            f"cannot keep the answers: {error.strerror}", location=Location(path=path)
+        ) from error
+
+
+def read(path: str) -> Session:
+    """Read a session; InputError where the file is none."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            content = json.load(file)
+    except OSError as error:
+        raise InputError(f"cannot read: {error.strerror}", location=Location(path=path)) from error
+    except ValueError as error:
+        raise InputError("this is no interview", location=Location(path=path)) from error
+    if not isinstance(content, dict) or "answers" not in content:
+        raise InputError("this is no interview", location=Location(path=path))
+    if content.get("schema") != SCHEMA:
+        raise InputError(
+            f"an interview of schema {content.get('schema')!r}, this version knows {SCHEMA}",
+            location=Location(path=path),
+            hint="update oomdoctor, or start anew",
+        )
+    try:
+        return Session(
+            files=_texts(content.get("files")),
+            config=_texts(content.get("config")),
+            facts=_texts(content.get("facts")),
+            answers=tuple(_answer(one) for one in content["answers"]),
+        )
+    except (AttributeError, KeyError, TypeError) as error:
+        raise InputError("a damaged interview", location=Location(path=path)) from error
+
+
+def default_path(environ: Mapping[str, str]) -> str:
+    """Return where a new interview is kept: the user's state folder, a name by the clock."""
+    home = os.path.expanduser("~")
+    base = environ.get("XDG_STATE_HOME") or environ.get("LOCALAPPDATA")
+    base = base or os.path.join(home, ".local", "state")
+    name = time.strftime("interview-%Y%m%d-%H%M%S")
+    return os.path.join(base, "oomdoctor", f"{name}-{os.getpid()}.json")
+
+
+def _as_dict(answer: Answer) -> dict[str, object]:
+    return {
+        "question": answer.question,
+        "facts": list(answer.facts),
+        "text": answer.text,
+        "pasted": answer.pasted,
+        "drops": list(answer.drops),
+    }
+
+
+def _answer(content: Mapping[str, Any]) -> Answer:
+    return Answer(
+        question=str(content["question"]),
+        facts=_texts(content.get("facts")),
+        text=str(content.get("text", "")),
+        pasted=bool(content.get("pasted")),
+        drops=_texts(content.get("drops")),
+    )
+
+
+def _texts(values: Sequence[object] | None) -> tuple[str, ...]:
+    return tuple(str(value) for value in values or ())
