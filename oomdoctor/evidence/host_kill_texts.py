@@ -94,6 +94,7 @@ KILLS: tuple[Sign, ...] = (
         r"|exceeded hard limit \"h_(?:vmem|rss|data)\"|exceeded (?:its )?cgroup memory limit",
         "group",
     ),
+    _by("docker", ('"oomkilled": true',), r"\"OOMKilled\": true", "group"),
     _by(
         "kubernetes",
         ("oomkilled", "oomkilling"),
@@ -127,10 +128,12 @@ KILLS: tuple[Sign, ...] = (
         _REACH,
     ),
     _sigkill(
-        ("sigkill", "signals.sigkill", "perhaps out of memory", "signal 9"),
+        ("sigkill", "signals.sigkill", "perhaps out of memory", "signal 9", "signal: killed"),
         r"Signal 9 \(SIGKILL\)|Signals\.SIGKILL|\bSIGKILLed\b|was sent SIGKILL|\bSIGKILL\(-9\)"
         r"|(?:killed|terminated) (?:by|with) (?:signal )?(?:9 )?\(?SIGKILL|signal: SIGKILL"
-        r"|(?i:killed by signal:? 9\b|signal 9[ ,:(]{1,3}sigkill)",
+        r"|(?i:killed by signal:? 9\b|signal 9[ ,:(]{1,3}sigkill)"
+        r"|signaled to shutdown with signal 9\b"
+        r"|(?:has terminated|no longer running|exited).{0,40}\bsignal: killed",
     ),
     _sigkill(
         ("code: -9", "code = -9", "code=-9", "code -9", *(f"{one}137" for one in _BEFORE_137)),

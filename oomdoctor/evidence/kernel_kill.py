@@ -135,6 +135,13 @@ def _start_of(starts: Sequence[int], kills: Sequence[_Kill], end: int) -> int:
     return max(end - LEAD, earlier[-1] + 1 if earlier else 0, 0)
 
 
+def _said(line: LogLine) -> str:
+    """Return what the kernel says, without a stamp that was left before it."""
+    text = line.text[:LONGEST]
+    at = text.find(" kernel: ", 0, 120)
+    return text if at < 0 else text[at + len(" kernel: ") :].lstrip()
+
+
 def _part(text: str, word: str) -> int | None:
     found = _compiled(rf"\b{word}: ?(\d{{1,15}})kB").search(text)
     return int(found[1]) * KIB if found is not None else None
@@ -161,7 +168,7 @@ def _victim_facts(document: Document, kill: _Kill | None) -> Iterator[Fact]:
 
 def _report_facts(document: Document, lines: Sequence[LogLine]) -> Iterator[Fact]:
     for line in lines:
-        text = line.text[:LONGEST]
+        text = _said(line)
         if "invoked oom-killer" in text:
             yield from _caller_facts(document, line)
         elif "memory: usage" in text:
@@ -172,7 +179,7 @@ def _report_facts(document: Document, lines: Sequence[LogLine]) -> Iterator[Fact
             found = _compiled(_GROUP_LINE).search(text)
             if found is not None:
                 path = found["old"] or found["new"]
-                yield stated("host.group_path", path, document.quote(line, *found.span()))
+                yield stated("host.group_path", path, document.quote(line))
             yield from _stats_facts(document, line)
         elif "oom-kill:constraint" in text:
             yield from _reason_facts(document, line)
@@ -181,7 +188,7 @@ def _report_facts(document: Document, lines: Sequence[LogLine]) -> Iterator[Fact
 
 
 def _caller_facts(document: Document, line: LogLine) -> Iterator[Fact]:
-    found = _compiled(_CALLER).search(line.text[:LONGEST])
+    found = _compiled(_CALLER).search(_said(line))
     if found is not None:
         quote = document.quote(line)
         yield stated("host.kill_caller", found["name"].strip(), quote)
@@ -189,7 +196,7 @@ def _caller_facts(document: Document, line: LogLine) -> Iterator[Fact]:
 
 
 def _use_facts(document: Document, line: LogLine) -> Iterator[Fact]:
-    found = _compiled(_USE).search(line.text[:LONGEST])
+    found = _compiled(_USE).search(_said(line))
     if found is None:
         return
     quote = document.quote(line)
@@ -200,20 +207,22 @@ def _use_facts(document: Document, line: LogLine) -> Iterator[Fact]:
 
 
 def _machine_facts(document: Document, line: LogLine) -> Iterator[Fact]:
-    swap = _compiled(_SWAP).search(line.text[:LONGEST])
+    swap = _compiled(_SWAP).search(_said(line))
     if swap is not None:
-        size, quote = int(swap["count"]) * KIB, document.quote(line, *swap.span())
+        size, quote = int(swap["count"]) * KIB, document.quote(line)
         yield stated(f"host.swap_{swap['what'].lower()}", size, quote, slack=KIB / 2)
-    pages = _compiled(_PAGES).search(line.text[:LONGEST])
+    pages = _compiled(_PAGES).search(_said(line))
     if pages is not None:
-        quote = document.quote(line, *pages.span())
+        quote = document.quote(line)
         yield stated("host.ram_total", int(pages["count"]) * PAGE, quote, slack=PAGE / 2)
 
 
 def _stats_facts(document: Document, line: LogLine) -> Iterator[Fact]:
-    for found in _compiled(_STATS).finditer(line.text[:LONGEST]):
+    text, quote = _said(line), document.quote(line)
+    if " rss:0KB" in text:
+        return  # a group above those that hold the processes
+    for found in _compiled(_STATS).finditer(text):
         key, unit = _GROUP[found["what"]]
-        quote = document.quote(line, *found.span())
         if found["kib"] is not None:
             yield stated(key, int(found["kib"]) * KIB, quote, slack=KIB / 2)
         elif unit == 1:
@@ -221,7 +230,7 @@ def _stats_facts(document: Document, line: LogLine) -> Iterator[Fact]:
 
 
 def _reason_facts(document: Document, line: LogLine) -> Iterator[Fact]:
-    found = _compiled(_REASON).search(line.text[:LONGEST])
+    found = _compiled(_REASON).search(_said(line))
     if found is None:
         return
     quote = document.quote(line)
@@ -236,7 +245,7 @@ def _scope_fact(document: Document, lines: Sequence[LogLine]) -> Iterator[Fact]:
     """Say whose memory it was; the caller's order of -1 outweighs what the later lines say."""
     told: dict[str, LogLine] = {}
     for line in lines:
-        scope = _scope_of(line.text[:LONGEST])
+        scope = _scope_of(_said(line))
         if scope is not None:
             told.setdefault(scope, line)
     for scope in ("manual", "group", "nodes", "machine"):
