@@ -113,6 +113,10 @@ ROWS: tuple[tuple[str, Convert], ...] = (
     ("init_from", meanings.init_from),
     ("device gpu_name gpu_type card accelerator_type hardware", hardware.card),
     ("host_ram ram system_memory cpu_ram", size("host.ram_total")),
+    (
+        "mem mem_limit memory_limit mem_per_node",
+        size("host.group_limit", slack_share=0.001),
+    ),
     ("shm_size shared_memory", size("host.shm_total", slack_share=0.001)),
     ("cuda_visible_devices hip_visible_devices rocr_visible_devices", parallel.visible_devices),
     ("script", command_facts.script_value),
