@@ -154,6 +154,10 @@ def balance_facts(plan: Plan) -> Iterator[Fact]:
         yield _fact("gpu.free", plan.free[failing])
         if failing in plan.total:
             yield _fact("gpu.total", plan.total[failing])
+    if failing is not None and not any(name == failing for name, _ in plan.buffers):
+        one = plan.free[failing]
+        source = "nothing was placed on the device before"
+        yield derived("oom.free", one.bytes, one.quote, source=source, slack=one.slack_bytes)
     shares = []
     for name in names:
         load = plan.load_of(name)

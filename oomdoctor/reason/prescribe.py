@@ -34,6 +34,9 @@ _ALIASES = {
     "plain": ("python",),
     "hf_trainer": ("hf_trainer", "trl"),
 }
+# Engines and the spellings that they take; a flag of one engine is no advice for another.
+_ENGINES = {"vllm": ("vllm", "trl", "python"), "sglang": ("sglang", "python")}
+_ENGINE_FLAGS = frozenset({"vllm", "sglang"})
 _LIKELY = ("hf_trainer", "trl", "python", "deepspeed", "accelerate", "axolotl", "vllm")
 # Phases in which the training batch is not on the device.
 _NOT_TRAINING = ("eval", "generate", "save", "merge", "load", "resume", "import")
@@ -175,7 +178,7 @@ def _patches(
         return ()
     from oomdoctor.rules.settings import filled
 
-    written = _dialects_of(readings, fix)
+    written = tuple(name for name in _dialects_of(readings, fix) if _takes(name, book))
     names = written or _likely_dialects(fix, book)
     try:
         found = {name: filled(fix.patch[name], book) for name in (*names, *_environment(fix))}
@@ -212,8 +215,17 @@ def _likely_dialects(fix: Fix, book: FactBook) -> tuple[str, ...]:
     """Return the spelling of the likely framework, where no config takes the fix."""
     first = str(book.value("job.framework") or "")
     names = (*_ALIASES.get(first, (first,)), *_LIKELY, *sorted(fix.patch))
+    names = tuple(name for name in names if _takes(name, book))
     found = next((name for name in names if name in fix.patch and name != "env"), None)
     return () if found is None else (found,)
+
+
+def _takes(name: str, book: FactBook) -> bool:
+    """Say whether the engine at hand takes settings in that spelling."""
+    engine = book.value("serve.engine")
+    return (
+        name not in _ENGINE_FLAGS or not isinstance(engine, str) or name in _ENGINES.get(engine, ())
+    )
 
 
 def _environment(fix: Fix) -> tuple[str, ...]:
