@@ -31,7 +31,6 @@ _MAGICS = (
     (b"\x80\x04", "a pickle (memory snapshot or checkpoint)", _SNAPSHOT),
     (b"\x80\x05", "a pickle (memory snapshot or checkpoint)", _SNAPSHOT),
     (b"PK\x03\x04", "a zip archive (PyTorch checkpoints are such)", "unpack it, " + _AS_TEXT),
-    (b"\x28\xb5\x2f\xfd", "zstd-compressed data", "decompress it first: zstd -d FILE"),
     (b"\x04\x22\x4d\x18", "lz4-compressed data", "decompress it first: lz4 -d FILE"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it first"),
     (b"\x7fELF", "an ELF program or a core dump", _AS_TEXT),

@@ -7,21 +7,34 @@ import stat
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import InputError, Location
-from oomdoctor.evidence.blocks import WHOLE_BYTES, Block, Kept, keep
+from oomdoctor.evidence.blocks import WHOLE_BYTES, keep
 from oomdoctor.evidence.encoding import SAMPLE_BYTES, Encoding, decode, encoding_of, transcode
 from oomdoctor.evidence.sniff import kind_of
 from oomdoctor.model.core import Artifact
-from oomdoctor.record import dataclass, replace
+from oomdoctor.record import NamedTuple, dataclass, replace
 from oomdoctor.units import format_count, format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import BinaryIO
+
+    from oomdoctor.evidence.blocks import Kept
+    from oomdoctor.evidence.long_lines import Block
+
+    Progress = Callable[[int, int | None], None]
 
 CHUNK_BYTES = 256 * 1024
 UNPACKED_LIMIT_BYTES = 1024**3
+HALVED_BYTES = 64 * 1024**2
+"""From this size on a second process pays."""
+
 STDIN_ID = "<stdin>"
-_COMPRESSED = ((b"\x1f\x8b", "gzip"), (b"BZh", "bz2"), (b"\xfd7zXZ\x00", "xz"))
+_COMPRESSED = (
+    (b"\x1f\x8b", "gzip"),
+    (b"BZh", "bz2"),
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +57,16 @@ class Source:
 
 
 def read_source(
-    path: str, *, stdin: BinaryIO | None = None, whole_bytes: int = WHOLE_BYTES
+    path: str,
+    *,
+    stdin: BinaryIO | None = None,
+    whole_bytes: int = WHOLE_BYTES,
+    progress: Progress | None = None,
 ) -> Source:
     """Read `path` (`-` is `stdin`) as text; InputError where it is missing, a directory or binary.
 
     Inputs of more than `whole_bytes` keep head, tail and what surrounds the literals of failures.
+    `progress` is told now and then how many bytes of how many have been read.
     """
     if path == "-":
         if stdin is None:
@@ -57,11 +75,13 @@ def read_source(
             if sys.stdin is None:
                 raise InputError("standard input is closed", location=Location(path=STDIN_ID))
             stdin = sys.stdin.buffer
-        return _read_stream(stdin, name=STDIN_ID, path=None, whole_bytes=whole_bytes)
+        reading = _Reading(name=STDIN_ID, path=None, whole_bytes=whole_bytes, progress=progress)
+        return _read_stream(stdin, reading)
     _check(path)
+    reading = _Reading(name=path, path=path, whole_bytes=whole_bytes, progress=progress)
     try:
         with open(path, "rb", opener=_opened) as file:
-            return _read_stream(file, name=path, path=path, whole_bytes=whole_bytes)
+            return _read_stream(file, reading)
     except OSError as error:
         reason = error.strerror or "it is damaged"
         raise InputError(
@@ -114,23 +134,71 @@ def _opened(path: str, flags: int) -> int:
 _CHARACTER_DEVICES = ("/dev/null", "/dev/stdin", "/dev/fd/", "/dev/tty", "/proc/self/fd/")
 
 
-def _read_stream(file: BinaryIO, *, name: str, path: str | None, whole_bytes: int) -> Source:
+class _Reading(NamedTuple):
+    """What is read, and how."""
+
+    name: str
+    path: str | None
+    whole_bytes: int
+    progress: Progress | None
+
+    def counting(self, total: int | None) -> Callable[[int], None] | None:
+        """Return what is told of each piece that was read."""
+        progress = self.progress
+        if progress is None:
+            return None
+        done = 0
+
+        def count(size: int) -> None:
+            nonlocal done
+            done += size
+            progress(done, total)
+
+        return count
+
+
+def _read_stream(file: BinaryIO, reading: _Reading) -> Source:
+    name = reading.name
     chunks, unpacked = _unpack(_chunks(file), name=name)
     notes = [] if unpacked is None else [f"{name}: {unpacked} was decompressed"]
     sample, chunks = _peek(chunks)
     encoding = encoding_of(sample, name=name)
     if encoding.note is not None:
         notes.append(f"{name}: {encoding.note}")
-    kept = keep(_as_utf8(chunks, encoding), whole_bytes=whole_bytes)
+    size = None if unpacked or reading.path is None else _regular_size(file)
+    counting = reading.counting(size)
+    kept = _in_halves(file, size, encoding, counting)
+    if kept is None:
+        text = _as_utf8(chunks, encoding)
+        kept = keep(text, whole_bytes=reading.whole_bytes, progress=counting)
     lines, decoding = _lines(kept)
     notes.extend(f"{name}: {note}" for note in decoding)
     notes.extend(_notes_of(kept, name=name))
     if unpacked is not None and kept.total_bytes >= UNPACKED_LIMIT_BYTES:
         limit = format_size(UNPACKED_LIMIT_BYTES)
         notes.append(f"{name}: it unpacks to more than {limit}, of which only the first were read")
-    artifact = _artifact(name, path, kept.total_bytes)
+    artifact = _artifact(name, reading.path, kept.total_bytes)
     ends_open = bool(kept.blocks) and not kept.blocks[-1].data.endswith(b"\n")
     return _named(Source(artifact=artifact, lines=lines, notes=tuple(notes), ends_open=ends_open))
+
+
+def _regular_size(file: BinaryIO) -> int | None:
+    status = os.fstat(file.fileno())
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def _in_halves(
+    file: BinaryIO,
+    size: int | None,
+    encoding: Encoding,
+    counting: Callable[[int], None] | None,
+) -> Kept | None:
+    """Keep what matters of a very large file of plain text with two processes, where that pays."""
+    if size is None or size < HALVED_BYTES or encoding.skip or encoding.codec != "utf-8":
+        return None
+    from oomdoctor.evidence.halves import keep_halves, may_halve
+
+    return keep_halves(file.fileno(), size=size, progress=counting) if may_halve() else None
 
 
 def _artifact(name: str, path: str | None, size: int) -> Artifact:
@@ -166,7 +234,7 @@ def _peek(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
 
 
 def _unpack(chunks: Iterator[bytes], *, name: str) -> tuple[Iterator[bytes], str | None]:
-    """Decompress gzip, bzip2 and xz streams on the fly."""
+    """Decompress gzip, bzip2, xz and zstd streams on the fly."""
     sample, chunks = _peek(chunks)
     for magic, format_name in _COMPRESSED:
         if sample.startswith(magic):
@@ -175,7 +243,7 @@ def _unpack(chunks: Iterator[bytes], *, name: str) -> tuple[Iterator[bytes], str
 
 
 def _decompressed(chunks: Iterator[bytes], format_name: str, *, name: str) -> Iterator[bytes]:
-    from oomdoctor.evidence.compressed import Damaged, decompress
+    from oomdoctor.evidence.compressed import Damaged, Unsupported, decompress
 
     try:
         yield from decompress(chunks, format_name, limit_bytes=UNPACKED_LIMIT_BYTES)
@@ -184,6 +252,12 @@ def _decompressed(chunks: Iterator[bytes], format_name: str, *, name: str) -> It
             f"the {format_name} data is damaged: {error}",
             location=Location(path=name),
             hint="decompress what is left of it and give the text",
+        ) from error
+    except Unsupported as error:
+        raise InputError(
+            f"this is {format_name}-compressed data, which this Python does not read by itself",
+            location=Location(path=name),
+            hint=f"{error}, or decompress it first: zstd -d FILE",
         ) from error
 
 
@@ -234,9 +308,9 @@ def _notes_of(kept: Kept, *, name: str) -> Iterator[str]:
         more = "" if len(kept.cut_lines) <= 5 else f" and {len(kept.cut_lines) - 5} more"
         yield f"{name}: over-long lines were cut: line {listed}{more}"
     lines = sum(block.lines for block in kept.blocks)
-    if kept.total_lines - 1 > lines + 1:
+    if not kept.whole:
         yield (
             f"{name}: {format_size(kept.total_bytes)} are too much to hold: read"
             f" {format_size(held)} (head, tail and around signs of failure),"
-            f" skipped {format_count(kept.total_lines - 1 - lines)} lines"
+            f" skipped {format_count(max(0, kept.total_lines - lines))} lines"
         )
