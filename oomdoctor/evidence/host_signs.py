@@ -20,6 +20,7 @@ from oomdoctor.evidence.events import fact, merged
 from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.evidence.host_kill_texts import KERNEL, KILLS
 from oomdoctor.evidence.host_refusal_texts import REFUSALS, WORKERS
+from oomdoctor.evidence.launch_signs import SIGNS as LAUNCHERS
 from oomdoctor.evidence.signs import event_of, hits
 from oomdoctor.model.core import Reading
 from oomdoctor.record import replace
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from oomdoctor.evidence.signs import Sign
     from oomdoctor.model.core import Document, Failure
 
-SIGNS: tuple[Sign, ...] = (*WORKERS, *KILLS, *REFUSALS)
+SIGNS: tuple[Sign, ...] = (*LAUNCHERS, *WORKERS, *KILLS, *REFUSALS)
 ANCHORS = tuple(dict.fromkeys(one for sign in SIGNS for one in sign.literals))
 _GPU_FIRST = ("cuda out of memory", "hip out of memory", "tried to allocate", "outofmemoryerror")
 _BY_HAND = ("moom_callback", "manual oom execution", "order=-1")

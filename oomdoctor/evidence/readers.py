@@ -20,7 +20,7 @@ from oomdoctor.model.core import Fact, Failure, Reading
 from oomdoctor.record import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from oomdoctor.evidence.stacks import Stack
     from oomdoctor.model.core import Document
@@ -34,6 +34,7 @@ READERS: tuple[str, ...] = (
     "host_signs",
     "host_tables",
     "host_use",
+    "launch_report",
     "host_processes",
     "torch_summary",
     "torch_stats",
@@ -53,9 +54,6 @@ READERS: tuple[str, ...] = (
     "ggml_log",
     "ollama_log",
     "engine_name",
-    "bfc_dump",
-    "tf_device",
-    "xla_report",
     "bfc_dump",
     "tf_device",
     "xla_report",
@@ -117,7 +115,9 @@ def _with_traces(document: Document, reading: Reading) -> Reading:
     if not document.lines:
         return reading
     found = stacks(document)
-    failures = reading.failures or tuple(_uncaught(document, found))
+    failures = reading.failures
+    if all(failure.kind == "peer" for failure in failures):
+        failures = (*failures, *_not_of(failures, _uncaught(document, found)))
     failures = failures or tuple(crash_failures(document, reading.facts))
     located = locate(document, failures, found)
     leading = _leading(failures)
@@ -136,6 +136,12 @@ def _with_traces(document: Document, reading: Reading) -> Reading:
         failures=complete,
         closes=closes,
     )
+
+
+def _not_of(told: Sequence[Failure], more: Iterable[Failure]) -> Iterator[Failure]:
+    """Yield the failures that end on lines of their own: a broken connection is told twice."""
+    lines = {failure.order for failure in told}
+    return (failure for failure in more if failure.order not in lines)
 
 
 def _leading(failures: Sequence[Failure]) -> frozenset[int]:

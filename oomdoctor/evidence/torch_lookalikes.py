@@ -24,6 +24,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from oomdoctor.evidence import device_signs, lookalike_signs
 from oomdoctor.evidence.events import fact, merged, part_quote
 from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.evidence.signs import Hit, Sign, event_of, hits
@@ -103,7 +104,8 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         ("busy or unavailable", "cudaerrordevicesunavailable"),
-        r"(?i)CUDA-capable device\(s\) is/are busy or unavailable|cudaErrorDevicesUnavailable",
+        r"(?i)CUDA-capable devices?(?:\(s\))? (?:is/)?are busy or unavailable"
+        r"|cudaErrorDevicesUnavailable",
         "other",
         (("fault.device_busy", True),),
         "busy",
@@ -116,14 +118,6 @@ SIGNS: tuple[Sign, ...] = (
         "other",
         (("fault.kernel_shared_memory", True),),
         "kernel",
-        _FAR,
-    ),
-    Sign(
-        ("too many resources requested for launch",),
-        r"too many resources requested for launch",
-        "other",
-        (("failure.other", True),),
-        "launch",
         _FAR,
     ),
     Sign(
@@ -143,22 +137,21 @@ SIGNS: tuple[Sign, ...] = (
         _FAR,
     ),
     Sign(
-        ("not supported at line", "cudaerrornotsupported", "operation not supported"),
-        r"(?:^|: )Error operation not supported at line \d+"
+        (
+            "not supported at line",
+            "invalid device ordinal at line",
+            "cudaerrornotsupported",
+            "operation not supported",
+        ),
+        r"(?:^|: )Error (?:operation not supported|invalid device ordinal) at line \d+"
         r"|CUDA error: operation not supported|cudaErrorNotSupported",
         "other",
         (("fault.not_supported", True),),
         "support",
         _FAR,
     ),
-    Sign(
-        ("unspecified launch failure", "misaligned address", "illegal instruction was"),
-        r"CUDA error: (?:unspecified launch failure|misaligned address|an illegal instruction)",
-        "other",
-        (("failure.other", True),),
-        "launch",
-        _FAR,
-    ),
+    *device_signs.SIGNS,
+    *lookalike_signs.SIGNS,
 )
 
 ANCHORS = tuple(dict.fromkeys(one for sign in SIGNS for one in sign.literals))

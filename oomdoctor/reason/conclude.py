@@ -95,7 +95,8 @@ def _judge(book: FactBook, ruleset: RuleSet, event: Failure | None) -> _Judged:
     recognised = event is not None or signs is not None
     what = resource.combined_resource(certain, ranking) if recognised else "unknown"
     unrelated = event is not None and event.kind == "other" and not _speaks(ranking, what)
-    unrelated = unrelated and book.value("oom.form") not in _HIDING
+    hides = book.value("oom.form") in _HIDING or book.value("fault.library_call") is True
+    unrelated = unrelated and not hides
     if unrelated:
         what = "not_memory"
     if unrelated or not recognised:

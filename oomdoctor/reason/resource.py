@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from oomdoctor.reason.candidates import resource_of
@@ -31,18 +32,22 @@ _NOT_MEMORY_SIGNS = (
     "fault.device_busy",
     "fault.not_supported",
     "fault.kernel_shared_memory",
+    "fault.size_overflow",
+    "fault.device_lost",
     "host.fd_limit",
     "host.shm_race",
     "collective.timeout",
+    "collective.mismatch",
 )
 _BEFORE = ("oom.absurd_size", "assert.before_oom", "collective.before_oom")
 _TABLE_SIGNS = ("gpu.small_rows_only_gpu0", "mps.client_limit", "oom.repeats_same_allocated")
 # Texts that only the allocator (or an engine that read its figures) prints for device memory.
 _SURE_FORMS = frozenset({"allocator", "engine", "preempted"})
-_NOT_MEMORY_KINDS = frozenset({"assert", "illegal-access", "collective"})
+_NOT_MEMORY_KINDS = frozenset({"assert", "illegal-access", "collective", "size", "device-lost"})
 # Caps bind on the allocator's own pool; segments and rounding leave up to this share unused.
 _CAP_ROOM = 0.06
 _SETTLED_MASS = 0.75
+_OFF_CARD = ("host", "not_memory")
 # A rule whose evidence adds this much (odds of 7) is a sign by itself, if its gate is true.
 _SIGN_NATS = 2.0
 _LOG_KEYS = ("log.", "trace.", "gpu.", "growth.", "host.", "oom.", "torch.")
@@ -67,8 +72,15 @@ def _of_event(book: FactBook, event: Failure) -> str:
     if event.kind == "gpu-oom":
         return _of_device_message(book)
     if event.kind in ("host-oom", "shm"):
-        return "host"
+        return "unknown" if _is_bare_kill(book) else "host"
     return "not_memory" if event.kind in _NOT_MEMORY_KINDS else "unknown"
+
+
+def _is_bare_kill(book: FactBook) -> bool:
+    """Say whether signal 9 is all that is known: people and schedulers send it as well."""
+    return book.value("host.killed") is True and not any(
+        book.value(key) is True for key in _HOST_SIGNS
+    )
 
 
 def _of_device_message(book: FactBook) -> str:
@@ -111,8 +123,9 @@ def combined_resource(certain: str, ranking: Ranking) -> str:
         if not candidate.is_open:
             name = resource_of(candidate.cause)
             mass[name] = mass.get(name, 0.0) + probability
-    outside = leading in ("host", "not_memory") and certain == "unknown"
-    return leading if outside and mass[leading] >= _SETTLED_MASS else certain
+    outside = leading in _OFF_CARD and certain == "unknown"
+    off_card = math.fsum(mass.get(name, 0.0) for name in _OFF_CARD)
+    return leading if outside and off_card >= _SETTLED_MASS else certain
 
 
 def answer_of(resource: str, *, conclusive: bool, recognised: bool) -> str:

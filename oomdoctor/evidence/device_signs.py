@@ -1,0 +1,177 @@
+"""Failures of devices and of the libraries on them that are no shortage: numbers, versions, faults.
+
+    RuntimeError: CUDA error: invalid device ordinal
+    RuntimeError: Attempting to deserialize object on CUDA device 3 but torch.cuda.device_count()
+        is 1.
+    NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1a000
+    RuntimeError: No CUDA GPUs are available
+    RuntimeError: CUDA error: no kernel image is available for execution on the device
+    RuntimeError: The NVIDIA driver on your system is too old (found version 11040).
+    Loaded runtime CuDNN library: 7.4.2 but source was compiled with: 7.6.0.
+    NVRM: Xid (PCI:0000:3b:00): 79, pid=2101, GPU has fallen off the bus.
+    RuntimeError: CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm( handle, ...
+
+The table is read by `torch_lookalikes`.
+"""
+
+from __future__ import annotations
+
+from oomdoctor.evidence.signs import Sign
+
+_FAR = 1_000_000_000
+
+
+def other(literals: tuple[str, ...], pattern: str, key: str, family: str) -> Sign:
+    """Return the sign of a failure that is not about memory, once for the whole input."""
+    return Sign(literals, pattern, "other", ((key, True),), family, _FAR)
+
+
+DEVICES = (
+    other(
+        ("duplicate gpu detected",),
+        r"Duplicate GPU detected ?: rank \d+ and rank \d+ both on",
+        "fault.duplicate_device",
+        "duplicate",
+    ),
+    other(
+        ("invalid device ordinal", "hiperrorinvaliddevice"),
+        r"(?i)(?:cuda|hip)\b.{0,160}\binvalid device ordinal|hipErrorInvalidDevice\b"
+        r"|\bError invalid device ordinal at line \d+|invalid device ordinal",
+        "fault.device_index",
+        "device",
+    ),
+    other(
+        (
+            "device >= 0 && device < num_gpus",
+            "invalid device id",
+            "on cuda device",
+            "invalid cuda id",
+            "invalid cuda 'device=",
+        ),
+        r"device >= 0 && device < num_gpus.{0,40}ASSERT FAILED|\bInvalid device id\b"
+        r"|deserialize object on CUDA device \d+ but torch\.cuda\.device_count\(\) is \d+"
+        r"|Invalid CUDA '?(?:device|id)",
+        "fault.device_index",
+        "device",
+    ),
+    other(
+        (
+            "no cuda gpus are available",
+            "no hip gpus are available",
+            "no gpus found",
+            "no cuda-capable device is detected",
+            "deserialize object on a cuda device",
+            "cuda_error_no_device",
+        ),
+        r"(?i)No (?:CUDA|HIP) GPUs are available|with GPUs, no GPUs found"
+        r"|no CUDA-capable device is detected|CUDA_ERROR_NO_DEVICE"
+        r"|deserialize object on a CUDA device but torch\.cuda\.is_available\(\) is False",
+        "fault.no_device",
+        "no-device",
+    ),
+)
+VERSIONS = (
+    other(
+        (
+            "no kernel image is available",
+            "kernel image is invalid",
+            "ptx was compiled with",
+            "cudaerrornokernelimagefordevice",
+            "hiperrornobinaryforgpu",
+            "invalid device function",
+            "is not compatible with the current pytorch",
+            "cudnn_status_arch_mismatch",
+            "cublas_status_arch_mismatch",
+            "no binary for gpu",
+        ),
+        r"(?i)no kernel image is available|kernel image is invalid|unsupported toolchain"
+        r"|cudaErrorNoKernelImageForDevice|hipErrorNoBinaryForGpu|no binary for gpu"
+        r"|\binvalid device function\b|is not compatible with the current PyTorch"
+        r"|CU(?:DNN|BLAS)_STATUS_ARCH_MISMATCH",
+        "fault.versions",
+        "versions",
+    ),
+    other(
+        (
+            "nvidia driver on your system is too old",
+            "driver version is insufficient",
+            "cudaerrorinsufficientdriver",
+            "insufficient driver version",
+            "driver/library version mismatch",
+            "unsupported display driver",
+            "cudaerrorsystemdrivermismatch",
+            "cudnn_status_version_mismatch",
+            "cudnn_status_sublibrary_version_mismatch",
+        ),
+        r"(?i)NVIDIA driver on your system is too old|driver version is insufficient"
+        r"|cudaErrorInsufficientDriver|insufficient driver version"
+        r"|Driver/library version mismatch|unsupported display driver"
+        r"|cudaErrorSystemDriverMismatch|CUDNN_STATUS_(?:SUBLIBRARY_)?VERSION_MISMATCH",
+        "fault.versions",
+        "versions",
+    ),
+    other(
+        (
+            "cudnn version incompatibility",
+            "cudnn version mismatch",
+            "loaded runtime cudnn library",
+            "loaded cudnn version",
+            "cudnn library major and minor",
+            "different cuda major versions",
+            "undefined symbol",
+            "version libcublaslt",
+        ),
+        r"(?i)cuDNN version (?:incompatibility|mismatch)|Loaded runtime CuDNN library: [\d.]+ but"
+        r"|compiled with different CUDA major versions|cuDNN library major and minor version needs"
+        r"|\blib(?:cudnn|cublas|cudart|nccl|nvrtc|cusparse|nvJitLink)\S*: undefined symbol",
+        "fault.versions",
+        "versions",
+    ),
+)
+HARDWARE = (
+    Sign(
+        (
+            "fallen off the bus",
+            "gpu is lost",
+            "ecc error",
+            "device handle for gpu",
+            "unable to determine the device handle",
+            "cudaerrorecc",
+            "row remap",
+            "nvrm: xid",
+            "hiperrorecc",
+        ),
+        r"(?i)fallen off the bus|\bGPU is lost\b|uncorrectable (?:NVLink error|ECC error)"
+        r"|double.bit ECC error|ECC error encountered|cudaErrorECCUncorrectable"
+        r"|Unable to determine the device handle for gpu|row remap\w* (?:failed|failure)"
+        r"|Xid \(PCI:[0-9a-f:.]+\): (?:48|62|63|64|74|79|92|94|95|110|119|120|140)\b",
+        "device-lost",
+        (("fault.device_lost", True),),
+        "lost",
+        _FAR,
+    ),
+    other(
+        ("cuda unknown error", "cuda error: unknown error", "cudaerrorunknown", ": unknown error"),
+        r"CUDA unknown error|CUDA error: unknown error|cudaErrorUnknown"
+        r"|cuda runtime error \((?:30|999)\) ?: unknown error",
+        "fault.cuda_unknown",
+        "unknown",
+    ),
+)
+CALLS = (
+    other(
+        (
+            "cublas_status_execution_failed",
+            "cublas_status_internal_error",
+            "cublas_status_invalid_value",
+            "cudnn_status_execution_failed",
+            "cudnn_status_mapping_error",
+            "cudnn_status_bad_param",
+        ),
+        r"CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|INVALID_VALUE)"
+        r"|CUDNN_STATUS_(?:EXECUTION_FAILED|MAPPING_ERROR|BAD_PARAM)",
+        "fault.library_call",
+        "library-call",
+    ),
+)
+SIGNS: tuple[Sign, ...] = (*DEVICES, *VERSIONS, *HARDWARE, *CALLS)

@@ -1,0 +1,132 @@
+"""Sizes, limits, indexes, addresses and collectives that fail while no memory is short.
+
+    RuntimeError: Trying to create tensor with negative dimension -1853689905: [-1853689905]
+    RuntimeError: CUDA error: too many resources requested for launch
+    IndexError: index out of range in self
+    RuntimeError: Detected mismatch between collectives on ranks.
+    RuntimeError: CUDA error: misaligned address
+
+The table is read by `torch_lookalikes`.
+"""
+
+from __future__ import annotations
+
+from oomdoctor.evidence.device_signs import other
+from oomdoctor.evidence.signs import Sign
+
+_FAR = 1_000_000_000
+
+SIZES = (
+    Sign(
+        ("negative dimension",),
+        r"(?i)negative dimension -\d+",
+        "size",
+        (("fault.size_overflow", True),),
+        "size",
+        _FAR,
+    ),
+    Sign(
+        (
+            "storage size calculation overflowed",
+            "multiplication overflow",
+            "integer overflow",
+            "32-bit index math",
+            "canuse32bitindexmath",
+            "more than int_max",
+            "int_max elements",
+            "array is too big",
+            "maximum allowed dimension",
+            "maximum supported dimension",
+            "tensor is too large",
+            "too many elements",
+        ),
+        r"(?i)Storage size calculation overflowed|integer multiplication overflow"
+        r"|numel: integer|must fit into 32-bit index math|canUse32BitIndexMath.{0,80}FAILED"
+        r"|more than INT_MAX|INT_MAX elements|array is too big; |maximum allowed dimension exceeded"
+        r"|maximum supported dimension for an ndarray|tensor is too large for|integer overflow",
+        "size",
+        (("fault.size_overflow", True),),
+        "size",
+        _FAR,
+    ),
+    Sign(
+        ("you tried to allocate 18446", "you tried to allocate -", "buffer size: -"),
+        r"you tried to allocate (?:1844[67]\d{15}|-\d+) bytes",
+        "size",
+        (("fault.size_overflow", True),),
+        "size",
+        _FAR,
+    ),
+)
+LIMITS = (
+    other(
+        ("out of resource: registers", "too many resources requested for launch"),
+        r"out of resource: (?:registers|threads)|too many resources requested for launch",
+        "fault.launch_resources",
+        "launch",
+    ),
+    other(
+        (
+            "uses too much shared data",
+            "no valid triton configs",
+            "out of resource: triton",
+            "shared memory per block",
+        ),
+        r"uses too much shared data \(0x|No valid triton configs.{0,80}out of resource"
+        r"|out of resource: \w+ ?,? ?Required: ?\d+|exceeds.{0,40}shared memory per block",
+        "fault.kernel_shared_memory",
+        "kernel",
+    ),
+    other(
+        ("could not unlink the shared memory file", "'/dev/shm/", "</torch_"),
+        r"could not unlink the shared memory file.*(?:No such file|\(2\))"
+        r"|No such file or directory: '/dev/shm/",
+        "host.shm_race",
+        "race",
+    ),
+)
+INDEXES = (
+    other(
+        ("index out of range in self", "out of range: tried to access", "is out of bounds."),
+        r"IndexError: index out of range in self|index out of range: Tried to access index"
+        r"|IndexError: Target -?\d+ is out of bounds",
+        "assert.on_cpu",
+        "cpu-index",
+    ),
+)
+COLLECTIVES = (
+    Sign(
+        ("mismatch between collectives", "collective mismatch", "mismatched collective"),
+        r"(?i)detected mismatch between collectives on ranks|collective mismatch error"
+        r"|mismatched collective",
+        "collective",
+        (("collective.mismatch", True),),
+        "mismatch",
+        _FAR,
+    ),
+    Sign(
+        ("watchdog got stuck", "heartbeat monitor timed out", "missed heartbeat"),
+        r"watchdog got stuck for \d+ seconds|heartbeat monitor timed out",
+        "collective",
+        (("collective.hang", True),),
+        "hang",
+        _FAR,
+    ),
+)
+ADDRESSES = (
+    Sign(
+        (
+            "unspecified launch failure",
+            "misaligned address",
+            "illegal instruction was",
+            "nvrm: xid",
+        ),
+        r"(?i)cuda\b.{0,80}?(?:unspecified launch failure|misaligned address"
+        r"|an illegal instruction was)|Xid \(PCI:[0-9a-f:.]+\): (?:13|31)\b",
+        "illegal-access",
+        (("fault.illegal_access", True),),
+        "illegal",
+        _FAR,
+    ),
+)
+SIGNS: tuple[Sign, ...] = (*SIZES, *LIMITS, *INDEXES, *COLLECTIVES, *ADDRESSES)
