@@ -31,6 +31,8 @@ _HOST = (("host.allocation_failed", True),)
 _PINNED = (*_HOST, ("host.pinned_failed", True))
 _UNIT = r"\d[\d,]*(?:\.\d+)?\s*[KMGT](?:i?B)?"
 _ALLOCATOR = r"Allocator \(\w+\) ran out of memory trying to allocate"
+_OF_JAX = r"(?:org_tensorflow|external/(?:xla|tsl)/|(?:^|\s)(?:xla/|tsl/))\S*"
+_ASKED = rf"(?P<requested>{_UNIT}|\d+ ?B)(?: \(rounded to (?P<exact>\d+)\))?"
 _WARNED = (("oom.seen", True), ("oom.backend", "other"), ("oom.form", "engine"))
 _SHAPE = (
     r"OOM when allocating tensor with shape ?\[(?P<shape>[\d,]*)\]"
@@ -64,11 +66,42 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         ("ran out of memory trying to allocate",),
-        rf"{_ALLOCATOR} (?P<requested>{_UNIT}|\d+ ?B)(?: \(rounded to (?P<exact>\d+)\))?",
+        rf"{_OF_JAX}.{{0,80}}?{_ALLOCATOR} {_ASKED}",
+        "gpu-oom",
+        (*_WARNED, ("oom.library", "xla")),
+        "bfc",
+        DUMP_LINES,
+    ),
+    Sign(
+        ("ran out of memory trying to allocate",),
+        rf"{_ALLOCATOR} {_ASKED}",
         "gpu-oom",
         (*_WARNED, ("oom.library", "tensorflow")),
         "bfc",
         DUMP_LINES,
+    ),
+    Sign(
+        (
+            "failed to get convolution algorithm",
+            "best cudnn convolution algorithm",
+            "dnn library is not found",
+            "dnn library initialization failed",
+            "blas gemm launch failed",
+            "blas sgemm launch failed",
+            "blas xgemm launch failed",
+            "no supported devices found for platform",
+            "failed to create cublas handle",
+            "could not create cudnn handle",
+            "could not create cublas handle",
+        ),
+        r"(?i)failed to get convolution algorithm|failed to determine best cudnn convolution"
+        r"|DNN library (?:is not found|initialization failed)"
+        r"|Blas (?:[SDX]?GEMM\w*) launch failed|no supported devices found for platform CUDA"
+        r"|(?:failed to|could not) create cu(?:dnn|blas) handle",
+        "other",
+        (("oom.backend", "cuda"), ("oom.form", "cudnn-handle")),
+        "cudnn-handle",
+        400,
     ),
     gpu(
         ("oom when allocating tensor",),

@@ -169,7 +169,9 @@ def _tensor(document: Document, line: LogLine, match: re.Match[str]) -> Iterator
         match.start("shape"),
         match.end("dtype") if match["dtype"] else match.end("shape"),
     )
+    if not dims:
+        return
     yield fact("oom.tensor_shape", "x".join(map(str, dims)), [quote])
     width = _ITEM_BYTES.get(match["dtype"] or "")
-    if width is not None and dims:
+    if width is not None:
         yield fact("oom.requested", width * math.prod(dims), [quote])

@@ -10,7 +10,8 @@ Memory usage: 39714816 bytes free, 8361017344 bytes total.          (under a cuD
 failed to allocate 7.35G (7889485824 bytes) from device: hipError_t(1002)
 failed to allocate 6.61G (7100536832 bytes) from device: hipError_t(1002)
 [[{{node gradient_tape/model/conv2d_3/Conv2D/Conv2DBackpropFilter}}]]   [Op:Conv2D]
-Loaded runtime CuDNN library: 7.1.2 but source was compiled with: 7.6.0.
+E tensorflow/stream_executor/cuda/cuda_dnn.cc:329] Could not create cudnn handle: CUDNN_...
+    Loaded runtime CuDNN library: 7.1.2 but source was compiled with: 7.6.0.
 """
 
 from __future__ import annotations
@@ -30,6 +31,15 @@ if TYPE_CHECKING:
 
     from oomdoctor.model.core import Document, Fact, LogLine, Quote
 
+_HANDLES = (
+    "cudnn handle",
+    "cublas handle",
+    "cusolver handle",
+    "convolution algorithm",
+    "dnn library is not found",
+    "dnn library initialization failed",
+    "gemm launch failed",
+)
 ANCHORS = (
     "mb memory",
     "totalmemory:",
@@ -40,6 +50,7 @@ ANCHORS = (
     "[[node",
     "[op:",
     "runtime cudnn library",
+    *_HANDLES,
 )
 LONGEST = 2000
 BACKOFF = (0.88, 0.92)
@@ -89,6 +100,25 @@ def _clash() -> re.Pattern[str]:
     )
 
 
+@cache
+def _handle() -> re.Pattern[str]:
+    return re.compile(
+        r"(?i)(?:could not create|failed to create) cu\w+ handle"
+        r"|failed to get convolution algorithm|failed to determine best cudnn convolution"
+        r"|DNN library (?:is not|initialization)"
+        r"|Blas \w*GEMM\w* launch failed"
+    )
+
+
+def _library_of(text: str) -> str:
+    """Say in which library the handle failed: JAX has TensorFlow's sources below `external/`."""
+    if re.search(r"external/(?:xla|tsl|org_tensorflow)/|(?:^|\s)xla/|jaxlib|XlaRuntimeError", text):
+        return "xla"
+    if "tensorflow" in text or re.search(r"(?i)get convolution algorithm|launch failed", text):
+        return "tensorflow"
+    return "xla" if re.search(r"(?i)DNN library|best cudnn", text) else "other"
+
+
 def read(document: Document) -> Reading:
     """Return the first device's figures, the series of refused sizes, and the failing node."""
     lines = [document.lines[index] for index in haystack_of(document).lines_with(ANCHORS)]
@@ -116,6 +146,12 @@ def _line_facts(document: Document, line: LogLine) -> Iterator[Fact]:
     found = _node().search(text)
     if found is not None:
         yield from _node_facts(found["name"] or found["op"], document.quote(line, *found.span()))
+    if any(word in text.lower() for word in _HANDLES):
+        found = _handle().search(text)
+        if found is not None:
+            quote = document.quote(line, *found.span())
+            yield flag("fault.handle_failed", quote)
+            yield stated("fault.handle_in", _library_of(text), quote)
     found = _clash().search(text)
     if found is not None:
         yield flag("tf.cudnn_version_clash", document.quote(line, *found.span()))

@@ -45,6 +45,7 @@ LONGEST = 4000
 MOST_BUFFERS = 64
 AFTER_SIZE = 10
 OPERATOR_CHARS = 160
+ARGUMENT = "argument"
 LEAST_TOKENS = 256
 LEAST_VOCABULARY, MOST_VOCABULARY = 20_000, 600_000
 _LITERALS = (
@@ -78,6 +79,12 @@ class _Buffer(NamedTuple):
         inside = self.shape.partition("[")[2].partition("]")[0]
         return tuple(int(one) for one in inside.split(",") if one.strip().isdigit())
 
+    @property
+    def has_tokens(self) -> bool:
+        """Say whether the last two dimensions are as many tokens each."""
+        dims = self.dims
+        return len(dims) >= 3 and dims[-1] == dims[-2] >= LEAST_TOKENS
+
 
 @cache
 def _part() -> re.Pattern[str]:
@@ -106,7 +113,7 @@ def _shape() -> re.Pattern[str]:
 @cache
 def _scores_operator() -> re.Pattern[str]:
     return re.compile(
-        r"(?i)atten|softmax|bhqk|bhqd|hqk|qk\b|bqhd|q_k|logits.*mask|dot_product|einsum|->"
+        r"(?i)atten|softmax|bhqk|hqk\b|bqhd|bhtT|bhij|dot_product|msa_row|triangle|scores"
     )
 
 
@@ -160,7 +167,7 @@ def _buffers(document: Document, lines: Sequence[tuple[int, LogLine]]) -> Iterat
             operator = operator or (made["name"][:OPERATOR_CHARS] if made else "")
             if formed is not None and not shape:
                 shape = formed["shape"]
-                operator = operator or ("argument" if formed["entry"] != "S" else "")
+                operator = operator or (ARGUMENT if formed["entry"] != "S" else "")
         if shape:
             yield _Buffer(size[0], operator, shape, document.quote(line))
 
@@ -176,35 +183,26 @@ def _buffer_facts(buffers: Sequence[_Buffer]) -> Iterator[Fact]:
     whole = sum(one.size for one in buffers)
     if whole <= 0:
         return
-    for key, test in (
-        ("xla.scores_share", _is_scores),
-        ("xla.vocab_share", _is_logits),
-        ("xla.entry_share", _is_argument),
+    named = frozenset(one.shape for one in buffers if _makes_scores(one))
+    for key, chosen in (
+        ("xla.scores_share", [one for one in buffers if one.shape in named and one.has_tokens]),
+        ("xla.vocab_share", [one for one in buffers if _is_logits(one)]),
+        ("xla.entry_share", [one for one in buffers if one.operator == ARGUMENT]),
     ):
-        chosen = [one for one in buffers if test(one)]
         share = round(sum(one.size for one in chosen) / whole, 4)
         yield stated(key, share, *[one.quote for one in chosen or buffers[:1]])
 
 
-def _is_scores(buffer: _Buffer) -> bool:
-    """Say whether a buffer has the shape of attention scores: tokens by tokens at the end."""
-    dims = buffer.dims
-    if len(dims) < 3 or min(dims[-2:]) < LEAST_TOKENS:
-        return False
-    square = dims[-1] == dims[-2]
-    named = _scores_operator().search(buffer.operator) is not None
-    return square and (named or len(dims) == 4 or not buffer.operator)
+def _makes_scores(buffer: _Buffer) -> bool:
+    """Say whether an attention operator made the buffer: square images have such shapes too."""
+    return _scores_operator().search(buffer.operator) is not None
 
 
 def _is_logits(buffer: _Buffer) -> bool:
     """Say whether a buffer's last dimension is a vocabulary, and it is no weight."""
     dims = buffer.dims
-    if len(dims) < 2 or buffer.operator == "argument":
+    if len(dims) < 2 or buffer.operator == ARGUMENT:
         return False
     return LEAST_VOCABULARY <= dims[-1] <= MOST_VOCABULARY and (
         len(dims) > 2 or dims[0] * 4 < dims[-1] or "logit" in buffer.operator.lower()
     )
-
-
-def _is_argument(buffer: _Buffer) -> bool:
-    return buffer.operator == "argument"

@@ -9,6 +9,9 @@ from oomdoctor.facts.derivation import Inputs, Outcome, derives
 if TYPE_CHECKING:
     from oomdoctor.facts.derivation import Derivation
 
+LEAST_TOKENS = 256
+LEAST_VOCABULARY, MOST_VOCABULARY = 20_000, 600_000
+LEAST_ROWS = 100_000
 _FORMS_OF_TORCH = ("allocator", "preempted", "exabyte", "invalid-buffer", "nvml-assert")
 
 
@@ -19,6 +22,34 @@ def library(facts: Inputs) -> Outcome | None:
         return None
     own = facts.maybe_text("oom.form") in _FORMS_OF_TORCH
     return Outcome("torch" if own else "other", "form of the message")
+
+
+@derives("oom.scores_shape", reads=("oom.tensor_shape",))
+def scores_shape(facts: Inputs) -> Outcome | None:
+    """Whether the last two of three or more dimensions are equal and many."""
+    dims = _dims(facts)
+    value = len(dims) >= 3 and dims[-1] == dims[-2] >= LEAST_TOKENS
+    return Outcome(value=value, source="last two dimensions of the tensor")
+
+
+@derives("oom.vocab_shape", reads=("oom.tensor_shape",))
+def vocab_shape(facts: Inputs) -> Outcome | None:
+    """Whether the last dimension is as large as a vocabulary."""
+    dims = _dims(facts)
+    value = len(dims) >= 2 and LEAST_VOCABULARY <= dims[-1] <= MOST_VOCABULARY
+    return Outcome(value=value, source="last dimension of the tensor")
+
+
+@derives("oom.table_shape", reads=("oom.tensor_shape",))
+def table_shape(facts: Inputs) -> Outcome | None:
+    """Whether it is a table of very many rows."""
+    dims = _dims(facts)
+    value = len(dims) == 2 and dims[0] >= LEAST_ROWS and 8 <= dims[1] <= 8192
+    return Outcome(value=value, source="two dimensions, the first very large")
+
+
+def _dims(facts: Inputs) -> tuple[int, ...]:
+    return tuple(map(int, facts.text("oom.tensor_shape").split("x")))
 
 
 @derives("bfc.unused", reads=("bfc.limit", "bfc.in_use"))
@@ -94,6 +125,9 @@ def _share(facts: Inputs, parts: tuple[str, ...], whole: str) -> Outcome | None:
 
 STEPS = (
     library,
+    scores_shape,
+    vocab_shape,
+    table_shape,
     unused,
     in_use_share,
     unused_fits,

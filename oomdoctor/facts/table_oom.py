@@ -53,6 +53,9 @@ ROWS = (
         ),
     ),
     text("oom.tensor_shape", "Shape of the tensor that could not be allocated, `64x512x28x28`."),
+    boolean("oom.scores_shape", "Its last two dimensions are equal, as attention scores' are."),
+    boolean("oom.vocab_shape", "Its last dimension is as large as a vocabulary."),
+    boolean("oom.table_shape", "It has the shape of a large table: very many rows of one vector."),
     size(
         "oom.requested",
         "Bytes that the failing call asked for, as the message states them (without expandable "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oomdoctor.facts.spec import boolean, count, ratio, size, text
+from oomdoctor.facts.spec import boolean, count, enum, ratio, size, text
 
 DUMP = "Paste the allocator's dump as well, from 'ran out of memory' to the lines below 'Stats:'."
 REPORT = "Paste the whole error, with the lines below 'BufferAssignment stats' and 'Peak buffers'."
@@ -44,6 +44,8 @@ ROWS = (
     boolean("tf.reserve_backoff", "Each size of the series is nine tenths of the one before."),
     ratio("tf.reserve_share", "The first refused reservation as a share of the card (derived)."),
     text("tf.node", "Node of the graph whose tensor could not be allocated."),
+    boolean("fault.handle_failed", "cuDNN, cuBLAS or cuSOLVER could not start in a process."),
+    enum("fault.handle_in", "Library in which it failed.", ("tensorflow", "xla", "other")),
     boolean("tf.cudnn_version_clash", "cuDNN was loaded in another version than it was built for."),
     size("xla.parameters", "Arguments of the compiled program (weights, states, batch)."),
     size("xla.constants", "Constants of the compiled program."),
