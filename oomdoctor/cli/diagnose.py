@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import sys
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, BinaryIO, TypedDict, cast
 
 import click
 
@@ -137,17 +138,21 @@ def command(**values: object) -> int:
         raise click.UsageError("no input: give a log, a directory, or - for standard input")
     if [*asked["files"], *asked["config"]].count("-") > 1:
         raise click.UsageError("standard input (-) can be read only once")
-    diagnosis = _diagnose(asked)
-    if asked["redact"] or (asked["redact"] is None and asked["format"] == "markdown"):
-        from oomdoctor.render.redact import redacted
+    redact = asked["redact"] or (asked["redact"] is None and asked["format"] == "markdown")
+    stdin = sys.stdin.buffer if sys.stdin is not None else None
+    if redact and stdin is not None and "-" in (*asked["files"], *asked["config"]):
+        stdin = io.BytesIO(stdin.read())
+    diagnosis = _diagnose(asked, stdin)
+    if redact:
+        from oomdoctor.render.redact import redacted, texts_of
 
-        diagnosis = redacted(diagnosis)
+        diagnosis = redacted(diagnosis, texts=texts_of(diagnosis, stdin=stdin))
     write_result(_rendered(diagnosis, asked), path=asked["output"], force=asked["force"])
     _warn(diagnosis, asked)
     return int(exit_code(diagnosis, fail_on=asked["fail_on"], strict=asked["strict_rules"]))
 
 
-def _diagnose(asked: Asked) -> Diagnosis:
+def _diagnose(asked: Asked, stdin: BinaryIO | None) -> Diagnosis:
     if asked["ask"] or asked["resume"] is not None:
         from oomdoctor.cli.ask_command import diagnosed
 
@@ -163,7 +168,7 @@ def _diagnose(asked: Asked) -> Diagnosis:
         preview=asked["preview"],
         select=codes_of(asked["select"]),
         ignore=codes_of(asked["ignore"]),
-        stdin=sys.stdin.buffer if sys.stdin is not None else None,
+        stdin=stdin,
     )
 
 

@@ -1,0 +1,1 @@
+"""Takes names, addresses and secrets out of texts: text in, text out; it knows no facts."""
