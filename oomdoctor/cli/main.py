@@ -26,6 +26,11 @@ COMMANDS = {
         "command",
         "Say which kind of out-of-memory logs and configs show, why, and what to change.",
     ),
+    "collect": Entry(
+        "oomdoctor.cli.collect",
+        "command",
+        "Put inputs and diagnosis into a bundle without names and secrets.",
+    ),
     "explain": Entry(
         "oomdoctor.cli.explain", "command", "Explain a rule's code, a cause, or a fact."
     ),

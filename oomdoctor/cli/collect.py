@@ -1,0 +1,134 @@
+"""`oomdoctor collect`: one redacted bundle of logs, configs and their diagnosis, for sharing."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, TypedDict, cast
+
+import click
+
+from oomdoctor.cli.exit_codes import ExitCode
+from oomdoctor.cli.lazy import Example, HelpWithExamples
+from oomdoctor.cli.options import complete_fact, rules_option
+from oomdoctor.cli.output import say, write_result
+
+if TYPE_CHECKING:
+    from oomdoctor.sharing.bundle import Bundle
+
+
+class Asked(TypedDict):
+    """What the command line asks for."""
+
+    files: tuple[str, ...]
+    config: tuple[str, ...]
+    fact: tuple[str, ...]
+    rules: tuple[str, ...]
+    output: str | None
+    format: str | None
+    force: bool
+    show: bool
+
+
+class Collect(HelpWithExamples):
+    """The command with its examples."""
+
+    examples = (
+        Example("oomdoctor collect crash.log --config train.yaml", "a bundle to attach"),
+        Example("oomdoctor collect logs/ --show", "what would be replaced"),
+        Example("oomdoctor collect logs/ -o for-support", "a folder instead of an archive"),
+    )
+
+
+@click.command("collect", cls=Collect)
+@click.argument(
+    "files", nargs=-1, metavar="[FILE|DIR|-]...", type=click.Path(exists=True, allow_dash=True)
+)
+@click.option(
+    "--config",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    help="A training or serving config, or a script; may be given again.",
+)
+@click.option(
+    "--fact",
+    multiple=True,
+    metavar="KEY=VALUE",
+    shell_complete=complete_fact,
+    help="Something you know, such as gpu.name='RTX 4090'; outranks the inputs.",
+)
+@rules_option
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(),
+    help="Where to write it.  [default: oomdoctor-<date>.zip]",
+)
+@click.option(
+    "-f",
+    "--format",
+    type=click.Choice(["zip", "folder"]),
+    help="An archive or a folder.  [default: what --output ends in]",
+)
+@click.option("--force", is_flag=True, help="Replace a bundle that exists.")
+@click.option("--show", is_flag=True, help="Write nothing; show what would be replaced, masked.")
+def command(**values: object) -> int:
+    """Put inputs and diagnosis into a bundle without names, addresses and secrets.
+
+    Users, hosts, addresses, keys, accounts and buckets become placeholders such as USER1, the same
+    ones in all files. Figures, versions and public model names stay. DIR stands for the text files
+    below it. Nothing leaves this machine: sending the bundle is up to you.
+    """
+    asked = cast("Asked", values)
+    given = [*asked["files"], *asked["config"]]
+    if not given:
+        raise click.UsageError("no input: give a log, a directory, or - for standard input")
+    if given.count("-") > 1:
+        raise click.UsageError("standard input (-) can be read only once")
+    from oomdoctor.cli.settings import rule_directories
+    from oomdoctor.sharing.bundle import Bundle
+    from oomdoctor.sharing.inputs import Inputs
+
+    stdin = sys.stdin.buffer if sys.stdin is not None else None
+    inputs = Inputs(asked["files"], config=asked["config"], stdin=stdin)
+    rules = (*rule_directories(), *asked["rules"])
+    bundle = Bundle(inputs, facts=asked["fact"], rules=rules)
+    if asked["show"]:
+        _show(bundle)
+    else:
+        _write(bundle, asked)
+    return int(ExitCode.DONE)
+
+
+def _show(made: Bundle) -> None:
+    from oomdoctor.sharing.preview import preview
+
+    for _ in made.files():
+        pass
+    write_result(preview(made.redactor, left_out=made.inputs.left_out))
+
+
+def _write(made: Bundle, asked: Asked) -> None:
+    from oomdoctor.sharing.writer import write_bundle
+
+    path = _path(asked["output"], asked["format"])
+    write_bundle(made.files(), path, force=asked["force"])
+    for note in made.inputs.left_out:
+        say(f"warning: left out: {note}")
+    places = sum(made.redactor.counts.values())
+    say(f"{places} places replaced; look through it before you send it (--show lists the kinds)")
+    write_result(f"{path}\n")
+
+
+def _path(output: str | None, style: str | None) -> str:
+    if output is None:
+        from datetime import datetime, timezone
+
+        day = datetime.now(timezone.utc).strftime("%Y-%m-%d")
+        output = f"oomdoctor-{day}" + ("" if style == "folder" else ".zip")
+    is_archive = output.lower().endswith(".zip")
+    if style == "zip" and not is_archive:
+        return f"{output}.zip"
+    if style == "folder" and is_archive:
+        raise click.UsageError("a folder cannot end in .zip: give another --output")
+    return output
