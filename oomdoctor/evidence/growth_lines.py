@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
+from oomdoctor.evidence.haystack import MOST_LINES, haystack_of
 from oomdoctor.evidence.progress_lines import parse_progress
 from oomdoctor.record import NamedTuple
 from oomdoctor.units import SIZE_PATTERN, parse_size, size_of, unit_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from oomdoctor.model.core import Document, LogLine
 
@@ -53,7 +56,7 @@ def points_of(document: Document, end: int) -> Iterator[Point]:
     """Yield the points in the lines before `end`; a step may stand in a bar on the line before."""
     card = ""
     message = ""
-    for at in range(end):
+    for at in _telling(document, end):
         line = document.lines[at]
         text = line.text[:_LONGEST]
         lowered = text.lower()
@@ -71,6 +74,15 @@ def points_of(document: Document, end: int) -> Iterator[Point]:
             card = ""
             continue
         yield from _named_values(line, text, at, message)
+
+
+def _telling(document: Document, end: int) -> Iterable[int]:
+    """Return the indexes before `end`, without the middle where thousands tell of memory."""
+    lines = haystack_of(document).lines_with(_WORDS)
+    count = bisect_left(lines, end)
+    if count <= 2 * MOST_LINES:
+        return range(end)
+    return chain(range(lines[MOST_LINES]), range(lines[count - MOST_LINES], end))
 
 
 def _table_row(text: str, at: int, card: str) -> Iterator[Point]:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from oomdoctor.model.core import Document
 
 
-MOST_LINES = 2000
-LAST_LINES = 500
+MOST_LINES = 1000
+LAST_LINES = 250
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +50,15 @@ class Haystack:
         if len(found) <= MOST_LINES:
             return found
         return [*found[: MOST_LINES - LAST_LINES], *found[-LAST_LINES:]]
+
+    def before(self, index: int | None, literals: Iterable[str]) -> list[int]:
+        """Return `lines_with`; of thousands those before line `index`, and the first and last."""
+        found = self.lines_with(literals)
+        if len(found) <= MOST_LINES:
+            return found
+        end = len(found) if index is None else bisect_right(found, index)
+        start = max(0, end - MOST_LINES)
+        return sorted({*found[:LAST_LINES], *found[start:end], *found[-LAST_LINES:]})
 
     def lowered(self, index: int) -> str:
         """Return line `index` in lower case."""

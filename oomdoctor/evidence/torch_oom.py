@@ -12,7 +12,7 @@ what tells of one event and counts events over the whole input.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.evidence import (
@@ -261,7 +261,13 @@ def _told(failure: Failure) -> tuple[object, ...]:
 def _worked(document: Document, first: Event, second: Event) -> bool:
     """Say whether work went on between two events: progress, a prompt, a numbered step."""
     between = document.lines[first.last + 1 : min(second.first, first.last + _GAP_LINES)]
-    return any(_compiled(_WORK).search(line.text[:400]) for line in between)
+    return any(_works(line.text[:400]) for line in between)
+
+
+@lru_cache(maxsize=4096)
+def _works(text: str) -> bool:
+    """Say whether a line shows work; remembered, since many messages share what is between."""
+    return _compiled(_WORK).search(text) is not None
 
 
 def _repeats(document: Document, events: list[Event]) -> Iterator[Fact]:

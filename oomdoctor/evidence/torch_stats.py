@@ -118,10 +118,10 @@ def _info_pair() -> re.Pattern[str]:
 def read(document: Document) -> Reading:
     """Return the figures that stand nearest before the failure, one per fact."""
     figures: dict[str, list[Figure]] = {}
-    for index in haystack_of(document).lines_with(WORDS):
+    failure = failure_index(document)
+    for index in haystack_of(document).before(failure, WORDS):
         for fact in _facts_of_line(document, document.lines[index]):
             figures.setdefault(fact.key, []).append(Figure(index, fact))
-    failure = failure_index(document)
     skipped = OF_THE_MESSAGE if message_states_balance(document) else ()
     chosen = [
         at_failure(several, order=lambda figure: figure.order, failure=failure)
