@@ -10,11 +10,17 @@ A line that carries no prefix comes back unchanged.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING
 
-from oomdoctor.evidence.prefixes import Parts, may_be_tagged, place_tag, split_prefixes
+from oomdoctor.evidence.common_prefix import common_prefix
+from oomdoctor.evidence.prefixes import (
+    Parts,
+    dump_line,
+    may_be_tagged,
+    place_tag,
+    split_prefixes,
+)
 from oomdoctor.model.core import Document, LogLine
 
 if TYPE_CHECKING:
@@ -26,26 +32,31 @@ _DROPPED = (*range(9), 11, 12, *range(14, 32), 0x7F, 0xFEFF, 0x200B, 0x2060)
 _CONTROLS = {**dict.fromkeys(_DROPPED, ""), 0xA0: " "}
 _LONG_CHARS = 300
 _DIGITS = 40
-_COMMON_SHARE = 0.8
-_COMMON_LINES = 5
-_LEVEL_WORDS = frozenset(
-    ("debug", "info", "warning", "warn", "error", "critical", "fatal", "notice", "note", "file")
-)
 
 
 def clean(source: Source) -> Document:
     """Clean all lines of `source`."""
-    common = _common_prefix(source)
+    common = common_prefix(source)
     tagged = _TagStripper()
     lines: list[LogLine] = []
     for number, raw in source.lines:
         segments = tuple(_segments(raw))
+        parts: Parts | None = None
         for segment in segments:
-            parts = split_prefixes(segment) if common is None else _parts(segment, common)
+            parts = _of_same_line(
+                split_prefixes(segment) if common is None else _parts(segment, common), parts
+            )
             text = tagged.strip(parts)
             shown = raw if len(segments) == 1 or segment in raw else segment
             lines.append(LogLine(number, text, shown, parts.rank, parts.stream, parts.stamp))
     return Document(artifact=source.artifact, lines=tuple(lines), notes=source.notes)
+
+
+def _of_same_line(parts: Parts, before: Parts | None) -> Parts:
+    """Return the parts of a piece with the writer and stamp that its line began with."""
+    if before is None or parts.rank is not None or parts.stream:
+        return parts
+    return Parts(parts.text, before.rank, before.stream, parts.stamp or before.stamp)
 
 
 def _segments(raw: str) -> Iterable[str]:
@@ -78,12 +89,20 @@ def _unglued(text: str) -> Iterator[str]:
             yield from _unglued(found["rest"])
             return
     if "[rank" in text[1:]:
-        yield from (piece for piece in _rank_inside().split(text) if piece)
+        yield from _by_rank(text)
         return
     if text.startswith('{"') and text.endswith("}"):
         yield from _unwrapped(text)
         return
     yield text
+
+
+def _by_rank(text: str) -> Iterator[str]:
+    """Part the lines of several ranks; a prefix of the whole line is no line of its own."""
+    pieces = [piece for piece in _rank_inside().split(text) if piece]
+    if len(pieces) > 1 and not split_prefixes(pieces[0]).text.strip():
+        pieces[:2] = ["".join(pieces[:2])]
+    yield from pieces
 
 
 def _unwrapped(text: str) -> Iterator[str]:
@@ -99,12 +118,26 @@ def _unwrapped(text: str) -> Iterator[str]:
         if isinstance(record, dict) and any(key in record for key in _RECORD_KEYS)
         else []
     )
-    if not found:
+    if not found or not isinstance(record, dict):
         yield text
+        return
+    prefix = _record_prefix(record)
     for message in found:
-        yield from message.rstrip("\n").split("\n")
+        yield from (prefix + line for line in message.rstrip("\n").split("\n"))
 
 
+def _record_prefix(record: dict[str, object]) -> str:
+    """Return the time and rank of a record the way that they are written before a line."""
+    times = (record.get(key) for key in _TIME_KEYS)
+    time = next(
+        (one for one in times if isinstance(one, str) and _plain_stamp().fullmatch(one)), ""
+    )
+    rank = next((record[key] for key in _RANK_KEYS if type(record.get(key)) is int), None)
+    return f"{time} " * bool(time) + (f"[rank{rank}]: " if rank is not None else "")
+
+
+_TIME_KEYS = ("time", "timestamp", "@timestamp", "ts", "asctime")
+_RANK_KEYS = ("rank", "global_rank")
 _MESSAGE_KEYS = ("log", "message", "msg", "event", "exc_info", "exception", "stack_trace")
 _RECORD_KEYS = ("stream", "time", "timestamp", "ts", "level", "levelname", "severity", "@timestamp")
 
@@ -138,7 +171,7 @@ class _TagStripper:
         rest = text[found.end() :]
         tag = found["tag"]
         indented = rest.startswith("  ") and _is_error(tag)
-        if indented or _dump_line().match(rest):
+        if indented or dump_line().match(rest):
             self._tags[key] = tag
         elif self._tags.get(key) != tag:
             self._tags.pop(key, None)
@@ -151,52 +184,6 @@ _TAG_STARTS = frozenset("[EFCWIDNeicwd")
 
 def _is_error(tag: str) -> bool:
     return any(word in tag for word in ("ERROR", "CRITICAL", "FATAL", "[E ", "E "))
-
-
-def _common_prefix(source: Source) -> Callable[[str], Parts | None] | None:
-    """Recognise `3: ` (srun -l), `node-1: ` (pdsh) and `name  | ` (compose) by their frequency."""
-    lines = [line for _, line in source.lines if line.strip()][:2000]
-    if not lines:
-        return None
-    labels = Counter(found["srun"] for line in lines if (found := _srun().match(line)))
-    if sum(labels.values()) >= max(_COMMON_LINES, _COMMON_SHARE * len(lines)):
-        return _by_srun
-    nodes = Counter(found["node"] for line in lines if (found := _node().match(line)))
-    for word in list(nodes):
-        if word.lower() in _LEVEL_WORDS or "error" in word.lower() or nodes[word] < 2:
-            del nodes[word]
-    if sum(nodes.values()) >= max(_COMMON_LINES, _COMMON_SHARE * len(lines)):
-        return _by_names(frozenset(nodes), _node(), "node")
-    return _compose_prefix(lines)
-
-
-def _compose_prefix(lines: list[str]) -> Callable[[str], Parts | None] | None:
-    found = [match["name"] for line in lines if (match := _compose().match(line))]
-    ended = {match["name"] for line in lines if (match := _compose_exit().search(line))}
-    names = Counter(found)
-    frequent = len(found) >= max(_COMMON_LINES, 0.6 * len(lines))
-    known = frozenset(name for name in names if frequent or name in ended)
-    return _by_names(known, _compose(), "name") if known else None
-
-
-def _by_srun(line: str) -> Parts | None:
-    found = _srun().match(line)
-    if found is None:
-        return None
-    rank = int(found["srun"])
-    return Parts(line[found.end() :], rank, f"task{rank}", None)
-
-
-def _by_names(
-    names: frozenset[str], pattern: re.Pattern[str], group: str
-) -> Callable[[str], Parts | None]:
-    def take(line: str) -> Parts | None:
-        found = pattern.match(line)
-        if found is None or found[group] not in names:
-            return None
-        return Parts(line[found.end() :], None, found[group], None)
-
-    return take
 
 
 @cache
@@ -227,29 +214,5 @@ def _rank_inside() -> re.Pattern[str]:
 
 
 @cache
-def _dump_line() -> re.Pattern[str]:
-    """Match a line that can only belong to the dump of an exception."""
-    return re.compile(
-        r'\s*File "|\s*Traceback \(most|\s*(?:During handling of|The above exception)'
-        r"|(?:\w+\.){0,6}\w*(?:Error|Exception|Interrupt)(?::|$)"
-    )
-
-
-@cache
-def _srun() -> re.Pattern[str]:
-    return re.compile(r" {0,5}(?P<srun>\d{1,5}): ?")
-
-
-@cache
-def _node() -> re.Pattern[str]:
-    return re.compile(r"(?P<node>(?=[\w.\-]*[\d.\-])[A-Za-z\d][\w.\-]{1,60}): ?(?!\d+\])")
-
-
-@cache
-def _compose() -> re.Pattern[str]:
-    return re.compile(r"(?P<name>[a-z0-9][\w.\-]{0,60}) {1,40}\| ?")
-
-
-@cache
-def _compose_exit() -> re.Pattern[str]:
-    return re.compile(r"^(?:container )?(?P<name>[a-z0-9][\w.\-]{0,60}) exited with code \d+")
+def _plain_stamp() -> re.Pattern[str]:
+    return re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")

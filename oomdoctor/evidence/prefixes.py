@@ -194,7 +194,8 @@ def _writer_pattern() -> re.Pattern[str]:
 @cache
 def _stamp_pattern() -> re.Pattern[str]:
     return re.compile(
-        rf"(?P<stamp>{_STAMP})(?![\w.<,])(?: ?[|] ?|: ?| - |\] ?| |$)(?:\[pid \d+\] ?)?"
+        rf"(?P<stamp>{_STAMP})(?![\w.<,])(?: ?[|] ?(?![^\n]*[|+]\s*$)|: ?| - |\] ?| |$)"
+        r"(?:\[pid \d+\] ?)?"
     )
 
 
@@ -246,4 +247,13 @@ def place_tag() -> re.Pattern[str]:
         rf"(?P<tag>(?:{level}\s{{1,8}}{place}|\[{_LEVEL}[|: ][\w.]+:\d+\](?: >>)?|\[[EFW] "
         rf"[\w./\-]+:?\d*\]|{_LEVEL}\s{{0,8}}[:|-]{{1,2}}[\w.:\- ]{{0,60}}[:\-|]{{1,2}}"
         rf"|\[{_LEVEL}\](?: -)?|{_LEVEL}:?)) ?"
+    )
+
+
+@cache
+def dump_line() -> re.Pattern[str]:
+    """Match a line that can only belong to the dump of an exception."""
+    return re.compile(
+        r'\s*File "|\s*Traceback \(most|\s*(?:During handling of|The above exception)'
+        r"|(?:\w+\.){0,6}\w*(?:Error|Exception|Interrupt)(?::|$)"
     )

@@ -46,6 +46,14 @@ def progress_facts(document: Document, index: int) -> tuple[Fact, ...]:
 
 def _last(document: Document, index: int) -> list[Progress]:
     """Return the last line that shows a step, and the last ones that show an epoch, a share."""
+    own = document.lines[index].rank
+    if own is None:
+        return _last_of(document, index, None)
+    return _last_of(document, index, own) or _last_of(document, index, None)
+
+
+def _last_of(document: Document, index: int, rank: int | None) -> list[Progress]:
+    """Search the lines of one rank, or of all: often the first rank alone shows its progress."""
     lines = document.lines
     before = range(index, max(-1, index - _LOOK_BACK), -1)
     after = range(index + 1, min(len(lines), index + 1 + _LOOK_AFTER))
@@ -53,6 +61,8 @@ def _last(document: Document, index: int) -> list[Progress]:
     for at in (*before, *after):
         if at > index and found:
             break
+        if rank is not None and lines[at].rank != rank:
+            continue
         progress = parse_progress(lines[at])
         if progress is None:
             continue

@@ -39,6 +39,8 @@ _TABLE_WORDS = (
     "npu-smi",
     "amd-smi",
 )
+_MESSAGE_KEYS = ('"log":', '"message":', '"msg":', '"event":')
+_RECORD_KEYS = ('"stream":', '"time', '"ts":', '"level', '"severity":', '"@timestamp":')
 _MODEL_KEYS = ('"hidden_size"', '"model_type"', '"num_hidden_layers"', '"n_embd"', '"d_model"')
 
 
@@ -98,12 +100,14 @@ def _document(text: str, name: str, last: str) -> str | None:
         ("shell", name.endswith((".sh", ".bash", ".slurm", ".sbatch"))),
         ("script", _share(stripped, _python_line()) >= 0.25),
         ("shell", _shell_line().search(stripped) is not None),
-        ("config", _share(stripped, _setting_line()) >= 0.8),
+        ("config", _share(stripped, _setting_line()) >= 0.8 and _keys_differ(stripped)),
     )
     return next((kind for kind, holds in tests if holds and stripped), None)
 
 
 def _json_kind(text: str, name: str) -> str | None:
+    if _is_record_log(text):
+        return None
     if '"device_traces"' in text[:4096]:
         return "snapshot"
     if sum(key in text for key in _MODEL_KEYS) >= 2:
@@ -114,6 +118,20 @@ def _json_kind(text: str, name: str) -> str | None:
     if name.endswith((".json", ".jsonc")) or (is_object and not text.startswith("[20")):
         return "config"
     return None
+
+
+def _is_record_log(text: str) -> bool:
+    """Say whether every line is a record of its own with a message: docker, structured loggers."""
+    lines = [line for line in text.split("\n", 8)[:8] if line.strip()]
+    return all(
+        line.startswith("{") and any(key in line for key in _MESSAGE_KEYS) for line in lines
+    ) and any(key in text for key in _RECORD_KEYS)
+
+
+def _keys_differ(text: str) -> bool:
+    """Say whether lines that look like settings set different things: `3: text` is a prefix."""
+    keys = [found[1] for line in text.split("\n") if (found := _setting_key().match(line))]
+    return len(keys) < 3 or 3 * len(set(keys)) > len(keys)
 
 
 def _is_package_list(lines: list[str]) -> bool:
@@ -156,3 +174,8 @@ def _shell_line() -> re.Pattern[str]:
 @cache
 def _setting_line() -> re.Pattern[str]:
     return re.compile(r"\s*(?:- .*|[\w.\-/]+\s*[:=](?:\s.*)?|[\w.\-]+\s*=\s*\S.*|#.*|\[[\w.]+\])$")
+
+
+@cache
+def _setting_key() -> re.Pattern[str]:
+    return re.compile(r"([\w.\-/]+)\s*[:=](?:\s|$)")
