@@ -121,6 +121,10 @@ class Failure:
     `kind`: gpu-oom, host-oom, shm, assert, illegal-access, collective, other. `order` is the place
     in the input (physical line), `rank` the process rank where it is known, `line_quote` the line
     that announces it. `consequence` is True for failures that follow from another one.
+
+    `near` is the stamp of the nearest stamped line before it where it has none of its own, `when`
+    its time on the clock that all inputs share, `node` the machine where that tells two ranks of
+    one number apart, `blamed` says that the launcher names it as the first to fail.
     """
 
     kind: str
@@ -130,6 +134,10 @@ class Failure:
     rank: int | None = None
     stamp: str | None = None
     consequence: bool = False
+    near: str | None = None
+    when: float | None = None
+    node: str | None = None
+    blamed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

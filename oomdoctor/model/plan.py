@@ -127,12 +127,22 @@ class NotEvaluated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankSummary:
-    """What one rank showed (ranks that agree are folded into one line)."""
+    """What one rank showed (ranks that agree are folded into one line).
+
+    `first` is True for the rank that failed first, `consequence` where its failure follows from
+    another one. `time` is the stamp of the line that tells it, `artifacts` the inputs that speak
+    of these ranks, `node` their machine where several machines have ranks of the same numbers.
+    """
 
     ranks: tuple[int, ...]
     failed: bool
     headline: str
     order: int
+    first: bool = False
+    consequence: bool = False
+    time: str | None = None
+    artifacts: tuple[str, ...] = ()
+    node: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.model.core import Fact
 from oomdoctor.model.enums import Origin
-from oomdoctor.model.plan import RankSummary
+from oomdoctor.reason import echo
 from oomdoctor.record import replace
-from oomdoctor.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,35 +16,80 @@ if TYPE_CHECKING:
 
 MOST_ECHOES = 16
 MEMORY = frozenset({"gpu-oom", "host-oom", "shm"})
-_POISON = frozenset({"assert", "illegal-access"})
-_WORDS = {
-    "gpu-oom": "GPU out of memory",
-    "host-oom": "host memory exhausted or process killed",
-    "shm": "shared memory too small",
-    "assert": "device-side assertion",
-    "illegal-access": "illegal memory access",
-    "collective": "collective operation failed",
-    "other": "another failure",
-}
+_POISON = frozenset({"assert", "illegal-access", "device-lost"})
 
 
 def in_time(failures: Sequence[Failure]) -> tuple[Failure, ...]:
-    """Sort failures by time stamp where all stamps share one format, else keep input order."""
-    keys = [_stamp_key(failure.stamp) for failure in failures]
-    shapes = {key[0] for key in keys if key is not None}
-    if any(key is None for key in keys) or len(shapes) != 1:
+    """Sort failures by time where it is known, else keep the order of the input.
+
+    Within one input whose failures have no stamps of their own the order of its lines counts.
+    Inputs whose time compares with nothing keep their order behind the others, but what the
+    launcher blames goes first.
+    """
+    timed = _in_line_order(failures, _timed(failures))
+    inputs = {failure.line_quote.artifact for failure in failures}
+    if len(inputs) < 2 and any(when is None for when in timed):
         return tuple(failures)
-    pairs = sorted(
-        zip(keys, range(len(failures)), strict=True), key=lambda pair: (pair[0], pair[1])
-    )
-    return tuple(failures[index] for _, index in pairs)
+    indexes = sorted(range(len(failures)), key=lambda at: _time_key(timed[at], failures[at], at))
+    return tuple(failures[at] for at in indexes)
+
+
+def _time_key(when: float | None, failure: Failure, at: int) -> tuple[bool, bool, float, int]:
+    if when is None:
+        return True, not failure.blamed, 0.0, at
+    return False, False, when, at
+
+
+def _timed(failures: Sequence[Failure]) -> list[float | None]:
+    """Return the time of each failure, by its own stamp or by the nearest one before it."""
+    if any(failure.when is not None for failure in failures):
+        return [failure.when for failure in failures]
+    stamps = [failure.stamp or failure.near for failure in failures]
+    if not any(stamps):
+        return [None] * len(failures)
+    from oomdoctor.evidence.instant import instant_of
+    from oomdoctor.reason.clock import Clock, Told
+
+    instants = [instant_of(stamp) if stamp else None for stamp in stamps]
+    inputs = {failure.line_quote.artifact for failure in failures}
+    if len(inputs) == 1 and all(one is not None and one.clock == "boot" for one in instants):
+        return [one.seconds for one in instants if one is not None]
+    clock = Clock({"": Told([one for one in instants if one is not None])})
+    return [None if one is None else clock.time_of("", one) for one in instants]
+
+
+def _in_line_order(
+    failures: Sequence[Failure], timed: Sequence[float | None]
+) -> list[float | None]:
+    """Let no line of an input be before an earlier one, unless all its stamps are of one kind.
+
+    Two loggers of a process may write times of two zones, and a line without a stamp has the time
+    of an earlier one.
+    """
+    settled = list(timed)
+    for name in {failure.line_quote.artifact for failure in failures}:
+        places = [at for at, one in enumerate(failures) if one.line_quote.artifact == name]
+        if len({_shape(failures[at].stamp) for at in places}) == 1 and failures[places[0]].stamp:
+            continue
+        latest: float | None = None
+        for at in sorted(places, key=lambda at: failures[at].order):
+            when = settled[at]
+            if when is not None:
+                latest = when if latest is None else max(latest, when)
+            settled[at] = latest
+    return settled
+
+
+def _shape(stamp: str | None) -> str:
+    return "".join("0" if sign.isdigit() else sign for sign in stamp or "").replace("00", "0")
 
 
 def first_failure(failures: Sequence[Failure]) -> Failure | None:
     """Return the first failure in time that is not a consequence, with its repetitions merged.
 
     `failures` are in input order. A memory failure goes before one of no known kind, and one that
-    ended the run before one that was caught.
+    ended the run before one that was caught. Where no stamp of its own places a failure, the rank
+    that the launcher saw fail first goes before the others.
     """
     ordered = mark_consequences(in_time(failures))
     pool = [failure for failure in ordered if not failure.consequence] or list(ordered)
@@ -55,14 +97,18 @@ def first_failure(failures: Sequence[Failure]) -> Failure | None:
     pool = [failure for failure in pool if failure.kind != "other"] or pool
     if not pool:
         return None
-    return _with_repetitions(pool[0], ordered)
+    first = pool[0]
+    if first.stamp is None and not first.blamed:
+        first = next((failure for failure in pool if failure.blamed), first)
+    return _with_repetitions(first, ordered)
 
 
 def mark_consequences(ordered: Sequence[Failure]) -> tuple[Failure, ...]:
-    """Mark what follows from an earlier failure of the same input.
+    """Mark what follows from an earlier failure.
 
     After a device-side assertion or an address fault every later call of the process fails, and a
-    rank that ran out of memory makes the others' collectives time out.
+    rank that ran out of memory makes the others' collectives time out. What another input tells
+    is told by `echo`.
     """
     marked: list[Failure] = []
     kinds: set[str] = set()
@@ -74,7 +120,8 @@ def mark_consequences(ordered: Sequence[Failure]) -> tuple[Failure, ...]:
             failure.consequence
             or (failure.kind in MEMORY and bool(hit))
             or (failure.kind == "collective" and not kinds.isdisjoint(MEMORY))
-            or (_is_absurd(failure) and "collective" in kinds)
+            or (is_absurd(failure) and "collective" in kinds)
+            or echo.follows(failure, ordered)
         )
         marked.append(replace(failure, consequence=follows))
         kinds.add(failure.kind)
@@ -102,26 +149,6 @@ def timeline_facts(failures: Sequence[Failure], first: Failure | None) -> tuple[
     return tuple(facts)
 
 
-def fold_ranks(failures: Sequence[Failure]) -> tuple[RankSummary, ...]:
-    """Summarise the first failure of each rank; ranks that agree become one entry."""
-    groups: dict[tuple[str, bool], list[Failure]] = {}
-    seen: set[int] = set()
-    for failure in mark_consequences(in_time(failures)):
-        if failure.rank is None or failure.rank in seen:
-            continue
-        seen.add(failure.rank)
-        groups.setdefault((_headline(failure), failure.consequence), []).append(failure)
-    return tuple(
-        RankSummary(
-            ranks=tuple(sorted(one.rank for one in group if one.rank is not None)),
-            failed=True,
-            headline=f"{words} (follows from an earlier failure)" if follows else words,
-            order=min(one.order for one in group),
-        )
-        for (words, follows), group in groups.items()
-    )
-
-
 def echoes(failures: Sequence[Failure], first: Failure) -> tuple[Quote, ...]:
     """Return the lines that tell the first failure again, or tell what followed from it."""
     told = [
@@ -130,15 +157,6 @@ def echoes(failures: Sequence[Failure], first: Failure) -> tuple[Quote, ...]:
         if failure.consequence or failure.kind == first.kind
     ]
     return tuple(dict.fromkeys(one for one in told if one != first.line_quote))[:MOST_ECHOES]
-
-
-def _headline(failure: Failure) -> str:
-    words = _WORDS.get(failure.kind, _WORDS["other"])
-    requested = _value(failure, "oom.requested")
-    if isinstance(requested, int) and not _is_absurd(failure):
-        words = f"{words}, {format_size(requested)} requested"
-    phase = _value(failure, "run.phase")
-    return f"{words} in {phase}" if isinstance(phase, str) else words
 
 
 def _with_repetitions(first: Failure, ordered: Sequence[Failure]) -> Failure:
@@ -157,47 +175,25 @@ def _with_repetitions(first: Failure, ordered: Sequence[Failure]) -> Failure:
 
 def _same_event(one: Failure, other: Failure) -> bool:
     figures = ("oom.requested", "torch.allocated", "oom.free")
-    stated = [_value(one, key) for key in figures]
+    stated = [value_of(one, key) for key in figures]
     if one.kind != other.kind or one.rank != other.rank or all(value is None for value in stated):
         return False
-    return stated == [_value(other, key) for key in figures]
+    return stated == [value_of(other, key) for key in figures]
 
 
-def _value(failure: Failure, key: str) -> bool | int | float | str | None:
+def value_of(failure: Failure, key: str) -> bool | int | float | str | None:
+    """Return the value that a failure's own facts give a key."""
     return next((fact.value for fact in failure.facts if fact.key == key), None)
 
 
 def _is_caught(failure: Failure) -> bool:
-    return _value(failure, "oom.caught") is True
+    return value_of(failure, "oom.caught") is True
 
 
-def _is_absurd(failure: Failure) -> bool:
-    return _value(failure, "oom.absurd_size") is True
+def is_absurd(failure: Failure) -> bool:
+    """Say whether the requested size cannot be meant: a broken number."""
+    return value_of(failure, "oom.absurd_size") is True
 
 
 def _derived(key: str, value: float) -> Fact:
     return Fact(key=key, value=value, origin=Origin.DERIVED, source="order of the failures")
-
-
-@cache
-def _digits() -> re.Pattern[str]:
-    return re.compile(r"\d+")
-
-
-def _stamp_key(stamp: str | None) -> tuple[str, tuple[float, ...]] | None:
-    """Return (shape, numbers): stamps compare only where everything but the digits is equal.
-
-    Fractions may differ in length, so the last group is compared as decimals of a second where a
-    dot or comma stands before it.
-    """
-    if not stamp:
-        return None
-    text = stamp.strip().strip("[]")
-    groups = _digits().findall(text)
-    if not groups:
-        return None
-    shape = _digits().sub("0", text)
-    numbers = [float(group) for group in groups]
-    if shape.endswith((".0", ",0", ".0Z", ",0Z")):
-        numbers[-1] = float(f"0.{groups[-1]}")
-    return shape, tuple(numbers)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from oomdoctor.reason.timeline import first_failure, fold_ranks, in_time, timeline_facts
+from oomdoctor.reason.roll_call import fold_ranks
+from oomdoctor.reason.timeline import first_failure, in_time, timeline_facts
 from tests.unit.reason.builders import GIB, fact, failure
 
 

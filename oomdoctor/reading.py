@@ -1,0 +1,90 @@
+"""One input, read to the end: its facts and failures, or the config that it is.
+
+What comes out can be sent between processes, so that large inputs are read side by side.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.evidence.clean import clean
+from oomdoctor.evidence.log_view import LogView, view_of, with_near_stamps
+from oomdoctor.evidence.readers import read_all
+from oomdoctor.evidence.sniff import kind_of
+from oomdoctor.evidence.source import read_source
+from oomdoctor.model.core import Reading
+from oomdoctor.record import dataclass, replace
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+    from oomdoctor.evidence.source import Source
+    from oomdoctor.model.core import Artifact, Fact
+
+CONFIG_KINDS = frozenset({"config", "script"})
+# A name with such an end settles that the text is what it looks like.
+_SETTLED = (".py", ".ipynb", ".sh", ".yaml", ".yml", ".json", ".toml", ".ini", ".cfg", ".conf")
+_MEMORY = frozenset({"gpu-oom", "host-oom", "shm"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileReading:
+    """What one input gave: a log's reading and its place, or (`config` is set) a config's text."""
+
+    artifact: Artifact
+    reading: Reading
+    view: LogView
+    notes: tuple[str, ...] = ()
+    config: Source | None = None
+
+
+def read_path(path: str, *, stdin: BinaryIO | None = None, most_text: int = 0) -> FileReading:
+    """Read one path; InputError where it cannot be read."""
+    return read_one(read_source(path, stdin=stdin), most_text=most_text)
+
+
+def read_one(source: Source, *, most_text: int = 0) -> FileReading:
+    """Read one input; of a log without a memory failure at most `most_text` lines are kept."""
+    kind = kind_of(source)
+    looks = kind in CONFIG_KINDS
+    name = source.artifact.id
+    if looks and name.lower().endswith(_SETTLED):
+        return config_reading(source, kind=kind)
+    source = replace(source, artifact=replace(source.artifact, kind="log" if looks else kind))
+    document = clean(source)
+    reading = read_all(document)
+    if looks and not reading.failures:
+        return config_reading(source, kind=kind)
+    ordered = sorted(reading.failures, key=lambda failure: failure.order)
+    failures = with_near_stamps(document, ordered)
+    facts = reading.facts
+    if most_text and not any(failure.kind in _MEMORY for failure in failures):
+        facts = tuple(_shortened(fact, most_text) for fact in facts)
+    return FileReading(
+        artifact=source.artifact,
+        reading=replace(reading, facts=facts, failures=failures, notes=()),
+        view=view_of(document),
+        notes=(*source.notes, *document.notes, *reading.notes),
+    )
+
+
+def config_reading(source: Source, *, kind: str) -> FileReading:
+    """Return an input that is a config; configs/reader reads it later, beside the others."""
+    artifact = replace(source.artifact, kind=kind)
+    return FileReading(
+        artifact=artifact,
+        reading=Reading(),
+        view=LogView(artifact=artifact.id),
+        notes=source.notes,
+        config=replace(source, artifact=artifact),
+    )
+
+
+def _shortened(fact: Fact, most: int) -> Fact:
+    """Keep the last lines of a text with one quote per line."""
+    if fact.key != "log.text" or len(fact.quotes) <= most:
+        return fact
+    lines = str(fact.value).split("\n")
+    if len(lines) != len(fact.quotes):
+        return fact
+    return replace(fact, value="\n".join(lines[-most:]), quotes=fact.quotes[-most:])
