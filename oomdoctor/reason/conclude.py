@@ -9,6 +9,7 @@ from oomdoctor.model.plan import Diagnosis
 from oomdoctor.reason import ledger, narrate, prescribe, resource, timeline
 from oomdoctor.reason.next_step import measurements
 from oomdoctor.reason.rank import Ranking, rank
+from oomdoctor.reason.roll_call import fold_ranks
 from oomdoctor.record import NamedTuple, replace
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from oomdoctor.facts.book import FactBook
     from oomdoctor.model.core import Artifact, Failure, Finding, Quote
     from oomdoctor.model.plan import Fingerprint
+    from oomdoctor.reason.roll_call import RankLog
     from oomdoctor.rules.shape import Rule, RuleSet
 
 # Below this, no cause with a true gate speaks for a failure that no reader knows as memory.
@@ -35,11 +37,12 @@ def conclude(
     artifacts: Sequence[Artifact] = (),
     notes: Sequence[str] = (),
     sources: Mapping[str, Sequence[str]] | None = None,
+    logs: Sequence[RankLog] = (),
 ) -> Diagnosis:
     """Return the whole diagnosis of a complete book of facts.
 
     `failures` are all failures in input order, `sources` names for derived facts what they are
-    derived from.
+    derived from, `logs` says which rank each log belongs to.
     """
     event = timeline.first_failure(failures)
     judged = _judge(book, ruleset, event)
@@ -71,7 +74,7 @@ def conclude(
         not_evaluated=ranking.not_evaluated,
         conflicts=book.conflicts,
         faults=ranking.faults,
-        ranks=timeline.fold_ranks(failures),
+        ranks=fold_ranks(failures, logs, event),
         artifacts=tuple(artifacts),
         notes=tuple(dict.fromkeys(notes)),
         signs=judged.signs,
