@@ -23,7 +23,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from oomdoctor.evidence.amounts import flag, stated
+from oomdoctor.evidence.amounts import derived, flag, stated
 from oomdoctor.evidence.ggml_plan import Plan, balance_facts
 from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.model.core import Reading
@@ -51,6 +51,7 @@ ANCHORS = (
     "clip_model_load",
 )
 LONGEST = 2000
+_AFTER_WEIGHTS = ("gallocr", "compute buffer", "kv cache", "in function")
 _COUNTS = (
     (r"offloaded (?P<n>\d+)/\d+ layers to GPU", "serve.gpu_layers", 0),
     (r"offloaded \d+/(?P<n>\d+) layers to GPU", "serve.model_layers", 1),
@@ -89,6 +90,11 @@ def read(document: Document) -> Reading:
             found[fact.key] = fact
     for fact in (*plan.buffer_facts(), *balance_facts(plan)):
         found[fact.key] = fact
+    free, haystack = found.get("oom.free"), haystack_of(document)
+    if free is not None and not any(haystack.has(word) for word in _AFTER_WEIGHTS):
+        source = "the first buffer on a device holds weights"
+        first = derived("serve.failed_buffer", "weights", *free.quotes, source=source)
+        found[first.key] = first
     return Reading(facts=tuple(found.values()))
 
 
