@@ -20,20 +20,25 @@ LAST_LINES = 250
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Haystack:
-    """A document with its lines in lower case as one text, and where each line starts in it."""
+    """A document with its lines in lower case as one text, and where each line starts in it.
+
+    `shapes` are the lines that differ in more than their numbers, which are `0` there: of a log
+    that says the same at each step it is a hundredth, and most literals occur nowhere.
+    """
 
     document: Document
     text: str
+    shapes: str
     starts: tuple[int, ...]
 
     def has(self, literal: str) -> bool:
         """Say whether the lower-case `literal` occurs anywhere."""
-        return literal in self.text
+        return literal in (self.shapes if _DIGITS.isdisjoint(literal) else self.text)
 
     def lines_with(self, literals: Iterable[str]) -> list[int]:
         """Return the indexes of the lines that hold one of the lower-case `literals`, in order."""
         hits: set[int] = set()
-        for literal in literals:
+        for literal in filter(self.has, literals):
             at = self.text.find(literal)
             while at >= 0:
                 index = bisect_right(self.starts, at) - 1
@@ -66,6 +71,8 @@ class Haystack:
         return self.text[self.starts[index] : end]
 
 
+_DIGITS = frozenset("0123456789")
+_ZEROS = str.maketrans("123456789", "000000000")
 _newest: list[Haystack] = []
 """The one made last: the readers of a document ask for the same one after another."""
 
@@ -81,4 +88,13 @@ def _made_of(document: Document) -> Haystack:
     lowered = [line.text.lower() for line in document.lines]
     lengths = (len(line) + 1 for line in lowered[:-1])
     starts = tuple(accumulate(lengths, initial=0)) if lowered else ()
-    return Haystack(document=document, text="\n".join(lowered), starts=starts)
+    text = "\n".join(lowered)
+    return Haystack(document=document, text=text, shapes=_shapes(text), starts=starts)
+
+
+def _shapes(text: str) -> str:
+    """Return the lines of `text` once each, with every number as a single zero."""
+    zeros = text.translate(_ZEROS)
+    while "00" in zeros:
+        zeros = zeros.replace("0000", "0").replace("00", "0")
+    return "\n".join(dict.fromkeys(zeros.split("\n")))

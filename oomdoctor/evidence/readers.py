@@ -22,6 +22,7 @@ from oomdoctor.record import replace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from oomdoctor.evidence.haystack import Haystack
     from oomdoctor.evidence.stacks import Stack
     from oomdoctor.model.core import Document
 
@@ -82,17 +83,17 @@ class Reader(Protocol):
 
 def read_all(document: Document) -> Reading:
     """Run the readers whose anchors occur; one that raises becomes a note, the others go on."""
-    lowered = haystack_of(document).text
-    return _with_traces(document, _merged([_run(name, document, lowered) for name in READERS]))
+    haystack = haystack_of(document)
+    return _with_traces(document, _merged([_run(name, document, haystack) for name in READERS]))
 
 
-def _run(name: str, document: Document, lowered: str) -> Reading:
+def _run(name: str, document: Document, haystack: Haystack) -> Reading:
     door = DOORS.get(name)
-    if door is not None and not any(anchor in lowered for anchor in door):
+    if door is not None and not any(map(haystack.has, door)):
         return Reading()
     try:
         reader = cast("Reader", import_module(f"oomdoctor.evidence.{name}"))
-        if any(anchor in lowered for anchor in reader.ANCHORS):
+        if any(map(haystack.has, reader.ANCHORS)):
             return reader.read(document)
     except Exception as fault:  # noqa: BLE001 - one reader's bug must not hide what others find
         note = f"{document.artifact.id}: reader {name} failed: {type(fault).__name__}: {fault}"

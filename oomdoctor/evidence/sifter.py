@@ -16,8 +16,8 @@ from oomdoctor.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-HEAD_BYTES = 160 * 1024
-TAIL_BYTES = 160 * 1024
+HEAD_BYTES = 96 * 1024
+TAIL_BYTES = 96 * 1024
 KEPT_BYTES = 1280 * 1024
 FIRST_BYTES = 96 * 1024
 """So much is kept before the first strong place: the tracebacks of many ranks stand there."""
