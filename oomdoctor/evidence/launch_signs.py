@@ -109,8 +109,9 @@ ENDED = (
 )
 KILLS = (
     Sign(
-        ("exited on signal 9", "signal kill (9)", "exit code: 9", "srun: error:"),
-        r"exited on signal 9 \(Killed\)|died through signal KILL \(9\)|^=\s+EXIT CODE: 9\s*$"
+        ("exited on signal 9", "signal kill (9)", "exit code: ", "srun: error:"),
+        r"exited on signal 9 \(Killed\)|died through signal KILL \(9\)"
+        r"|^=\s+EXIT CODE: 9\s*$|^\s*Exit code: {1,20}137\s*$"
         r"|srun: error: \S+: tasks? [\d,-]+: Killed\b",
         "host-oom",
         _KILLED,

@@ -50,8 +50,8 @@ SIZES = (
         _FAR,
     ),
     Sign(
-        ("you tried to allocate 18446", "you tried to allocate -", "buffer size: -"),
-        r"you tried to allocate (?:1844[67]\d{15}|-\d+) bytes",
+        ("tried to allocate 18446", "tried to allocate -"),
+        r"[Tt]ried to allocate (?:1844[67]\d{15}|-\d+) bytes",
         "size",
         (("fault.size_overflow", True),),
         "size",

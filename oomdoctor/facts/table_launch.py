@@ -51,6 +51,5 @@ ROWS = (
     boolean("fault.launch_resources", "A kernel wants more registers or threads than there are."),
     boolean("fault.memlock", "An RDMA library could not lock (register) memory."),
     boolean("fault.size_overflow", "A size is negative or beyond what an index can count."),
-    boolean("fault.prefill_negative", "Memory to fill up in advance came out negative."),
     boolean("assert.on_cpu", "An index out of range was reported on the CPU."),
 )

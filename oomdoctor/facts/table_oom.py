@@ -108,7 +108,12 @@ ROWS = (
     boolean("collective.timeout", "A collective operation timed out (watchdog line)."),
     boolean("collective.before_oom", "It stands before the memory message."),
     boolean("host.killed", "A process was killed by the kernel or a job manager (SIGKILL, 137)."),
-    boolean("host.oom_kill", "A kernel or job manager line says it killed for memory."),
+    boolean(
+        "host.oom_kill",
+        "A kernel or job manager line says it killed for memory.",
+        obtain="dmesg -T | grep -i -E 'killed process|oom'",
+        cost_s=3,
+    ),
     boolean(
         "host.shm_error",
         "The shared-memory mount was too small: bus error, ENOSPC, posix_fallocate.",

@@ -20,6 +20,7 @@ _WHAT = {
     "host": "Host memory, not GPU memory, ran out",
     "not_memory": "This is not a shortage of memory",
 }
+_BARE_KILL = "The GPU's memory is not what ran out; signal 9 ended a process and leaves no reason"
 _HEDGES = ("about", "least", "most", "over", "under", "than", "~")
 _LOWER_BOUNDS = ("_low", ".shortfall")
 _UPPER_BOUNDS = ("_high",)
@@ -37,7 +38,8 @@ def headline(
     if answer == "cause" and sentence:
         return sentence
     if answer == "not_gpu_oom":
-        what = _WHAT[resource]
+        bare = resource == "host" and not ranking.conclusive and _only_killed(event)
+        what = _BARE_KILL if bare else _WHAT[resource]
         if not sentence:
             return f"{what}; the deeper reason stays open."
         lead = "" if ranking.conclusive else "most likely: "
@@ -50,6 +52,12 @@ def headline(
         return f"{start}."
     share = round(ranking.findings[0].probability * 100)
     return f"{start}; first in line with {share} %: {sentence}"
+
+
+def _only_killed(event: Failure | None) -> bool:
+    """Say whether all that the event tells is that a process was killed, not for what."""
+    told = {fact.key for fact in event.facts if fact.value is True} if event is not None else set()
+    return told == {"host.killed"}
 
 
 def says(rule: Rule, facts: Mapping[str, Fact]) -> str:

@@ -34,6 +34,14 @@ _NOT_MEMORY_SIGNS = (
     "fault.kernel_shared_memory",
     "fault.size_overflow",
     "fault.device_lost",
+    "fault.device_index",
+    "fault.duplicate_device",
+    "fault.no_device",
+    "fault.versions",
+    "fault.launch_resources",
+    "fault.memlock",
+    "host.ended_outside",
+    "assert.on_cpu",
     "host.fd_limit",
     "host.shm_race",
     "collective.timeout",
@@ -73,7 +81,9 @@ def _of_event(book: FactBook, event: Failure) -> str:
         return _of_device_message(book)
     if event.kind in ("host-oom", "shm"):
         return "unknown" if _is_bare_kill(book) else "host"
-    return "not_memory" if event.kind in _NOT_MEMORY_KINDS else "unknown"
+    told = {fact.key for fact in event.facts if fact.value is True}
+    elsewhere = event.kind == "other" and not told.isdisjoint(_NOT_MEMORY_SIGNS)
+    return "not_memory" if elsewhere or event.kind in _NOT_MEMORY_KINDS else "unknown"
 
 
 def _is_bare_kill(book: FactBook) -> bool:
