@@ -213,6 +213,7 @@ def _facts_of(gathered: Gathered, logs: Sequence[FileReading]) -> list[Fact]:
     if own[1] is None and ranked and not lead:
         own = (ranked[0].node, ranked[0].rank)
     ordered = sorted(logs, key=lambda one: _nearness(one, lead, own, places))
+    moment = _moment_keys(logs, lead, first)
     facts: list[Fact] = []
     for one in ordered:
         place = places[one.artifact.id]
@@ -222,8 +223,18 @@ def _facts_of(gathered: Gathered, logs: Sequence[FileReading]) -> list[Fact]:
             for fact in one.reading.facts
             if (not peer or fact.key in JOINED or fact.key.startswith(_OF_THE_JOB))
             and not _only_echoes(fact, echoes, lead)
+            and not (fact.key in moment and one.artifact.id != lead)
         ]
     return joined_texts(facts)
+
+
+def _moment_keys(logs: Sequence[FileReading], lead: str, first: Failure | None) -> set[str]:
+    """Return what the first failure's input says of its moment; others speak of another one."""
+    said = {fact.key for fact in first.facts} if first is not None else set()
+    for one in logs:
+        if one.artifact.id == lead:
+            said |= {fact.key for fact in one.reading.facts}
+    return {key for key in said if key.startswith(("run.", "trace."))}
 
 
 def _nearness(

@@ -53,6 +53,12 @@ _PEER_WORDS = (
     "engine core proc",
 )
 
+_HEARD = (
+    ("ended by SIGTERM", ("sigterm", "signal 15", "signal: 15")),
+    ("collective timed out", ("watchdog caught", "timed out", "timeout")),
+    ("lost its peers", ("connection reset", "broken pipe", "connection closed", "remote process")),
+)
+
 
 def follows(failure: Failure, failures: Sequence[Failure]) -> bool:
     """Say whether another input tells what this failure followed from."""
@@ -78,6 +84,15 @@ def follows(failure: Failure, failures: Sequence[Failure]) -> bool:
             for other in others
         )
     return any(_stale(failure, other) for other in others)
+
+
+def heard(failure: Failure) -> str:
+    """Say in words what a rank noticed of another one's failure, where its line shows it."""
+    lowered = failure.line_quote.text.lower()
+    for words, literals in _HEARD:
+        if any(literal in lowered for literal in literals):
+            return words
+    return ""
 
 
 def _speaks_of_peers(failure: Failure) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.model.plan import RankSummary
+from oomdoctor.reason import echo
 from oomdoctor.reason.timeline import in_time, is_absurd, mark_consequences, value_of
 from oomdoctor.record import NamedTuple, dataclass
 from oomdoctor.units import format_size
@@ -84,16 +85,16 @@ def fold_ranks(
 ) -> tuple[RankSummary, ...]:
     """Summarise what each rank showed; ranks that agree become one entry, the first one stays."""
     roll = _Roll()
+    count = len(failures)
+    after = "" if first is None or first.rank is None else f" after {_name(first)}"
     marked = mark_consequences(in_time(failures))
     if first is not None and first.rank is not None:
         roll.say((first.node, first.rank), _word_of(first, 0), first.line_quote.artifact)
     own = [failure for failure in marked if not failure.consequence]
     for at, failure in enumerate([*own, *(one for one in marked if one.consequence)], start=1):
         if failure.rank is not None:
-            word = _word_of(failure, at)
+            word = _word_of(failure, at, after)
             roll.say((failure.node, failure.rank), word, failure.line_quote.artifact)
-    count = len(failures)
-    after = "" if first is None or first.rank is None else f" after {_name(first)}"
     _add_blamed(roll, logs, count, after)
     _add_endings(roll, logs, count, after)
     _add_missing(roll, logs, count)
@@ -101,14 +102,17 @@ def fold_ranks(
     return _folded(roll, leading)
 
 
-def _word_of(failure: Failure, at: int) -> _Word:
-    words = _headline(failure)
+def _word_of(failure: Failure, at: int, after: str = "") -> _Word:
     follows = failure.consequence
+    words = _headline(failure)
+    if follows:
+        heard = echo.heard(failure)
+        words = heard + after if heard else f"{words} (follows from an earlier failure)"
     return _Word(
-        headline=f"{words} (follows from an earlier failure)" if follows else words,
+        headline=words,
         failed=True,
         consequence=follows,
-        order=failure.order if failure.when is None and at > 0 else at,
+        order=at,
         stamp=failure.stamp or failure.near,
     )
 

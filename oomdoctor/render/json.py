@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Measurement,
         Patch,
         Prescription,
+        RankSummary,
         Saving,
     )
 
@@ -74,10 +75,7 @@ def _remarks(diagnosis: Diagnosis) -> dict[str, Json]:
             for one in diagnosis.conflicts
         ],
         "faults": [{"code": one.code, "message": one.message} for one in diagnosis.faults],
-        "ranks": [
-            {"ranks": list(one.ranks), "failed": one.failed, "headline": one.headline}
-            for one in diagnosis.ranks
-        ],
+        "ranks": [_ranks(one) for one in diagnosis.ranks],
         "artifacts": [
             {"id": one.id, "kind": one.kind, "path": one.path, "size_bytes": one.size_bytes}
             for one in diagnosis.artifacts
@@ -89,6 +87,20 @@ def _remarks(diagnosis: Diagnosis) -> dict[str, Json]:
             for key, fact in diagnosis.facts.items()
             if not (isinstance(fact.value, str) and "\n" in fact.value)
         },
+    }
+
+
+def _ranks(row: RankSummary) -> Json:
+    return {
+        "ranks": list(row.ranks),
+        "node": row.node,
+        "failed": row.failed,
+        "first": row.first,
+        "consequence": row.consequence,
+        "headline": row.headline,
+        "time": row.time,
+        "artifact": row.artifacts[0] if row.artifacts else None,
+        "artifacts": list(row.artifacts),
     }
 
 

@@ -21,6 +21,8 @@ from oomdoctor.render.words import (
     percent,
     place,
     price_words,
+    rank_state,
+    rank_words,
     reasons,
     saving_words,
     says,
@@ -185,8 +187,8 @@ def _remarks(diagnosis: Diagnosis) -> list[str]:
     faults = [f"- {one.code}: {markdown(one.message)}" for one in diagnosis.faults]
     notes = [f"- {markdown(note)}" for note in diagnosis.notes]
     ranks = [
-        f"- rank {', '.join(map(str, one.ranks))}: {'failed' if one.failed else 'went on'}:"
-        f" {markdown(one.headline)}"
+        f"- {rank_words(one)}: {rank_state(one)}"
+        f"{f', {markdown(one.time)}' if one.time and one.failed else ''}: {markdown(one.headline)}"
         for one in diagnosis.ranks
         if len(diagnosis.ranks) > 1
     ]

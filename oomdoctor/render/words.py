@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from oomdoctor.model.core import Fact, Finding, Quote
-    from oomdoctor.model.plan import LedgerEntry, Patch, Prescription, Saving
+    from oomdoctor.model.plan import LedgerEntry, Patch, Prescription, RankSummary, Saving
 
 DIGITS = 4
 # Odds times 1.3: weaker lines count, but telling them would bury the strong ones.
@@ -182,3 +182,34 @@ def between_words(causes: Sequence[str]) -> str:
 def dimension_words(values: Mapping[str, int]) -> str:
     """Print the dimensions of a fingerprint: `batch 1, seq 2,048`."""
     return ", ".join(f"{name} {format_count(value)}" for name, value in values.items())
+
+
+def rank_words(row: RankSummary) -> str:
+    """Name the ranks of a row: `rank 5`, `ranks 0-4, 6, 7 of node1`."""
+    word = "rank" if len(row.ranks) == 1 else "ranks"
+    node = f" of {row.node}" if row.node else ""
+    return f"{word} {ranges(row.ranks)}{node}"
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Print numbers with three or more in a row as a range: `0-4, 6, 7`."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    parts = [
+        f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(str(number) for number in run)
+        for run in runs
+    ]
+    return ", ".join(parts)
+
+
+def rank_state(row: RankSummary) -> str:
+    """Say in a word what became of the ranks of a row."""
+    if row.first:
+        return "failed first"
+    if row.consequence:
+        return "followed"
+    return "failed" if row.failed else "no failure"

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 from oomdoctor.render.bars import Share, bar, fill_of
 from oomdoctor.render.layout import Line, Span, flow
 from oomdoctor.render.parts.pieces import INDENT, heading, paragraph, safe
-from oomdoctor.render.words import dimension_words, entry_source, owner_words, percent
+from oomdoctor.render.words import (
+    dimension_words,
+    entry_source,
+    owner_words,
+    percent,
+    rank_state,
+    rank_words,
+)
 from oomdoctor.units import format_size
 
 if TYPE_CHECKING:
@@ -113,8 +120,8 @@ def ranks(diagnosis: Diagnosis, theme: Theme, _view: View) -> list[Line]:
     if len(diagnosis.ranks) < 2:
         return []
     lines = [heading("Ranks, first failure first")]
-    for summary in sorted(diagnosis.ranks, key=lambda one: (not one.failed, one.order)):
-        names = ", ".join(str(rank) for rank in summary.ranks)
-        state = "failed" if summary.failed else "went on"
-        lines += paragraph(f"rank {names}: {state}: {summary.headline}", theme, first=INDENT)
+    for summary in diagnosis.ranks:
+        at = f", {summary.time}" if summary.time and summary.failed else ""
+        text = f"{rank_words(summary)}: {rank_state(summary)}{at}: {summary.headline}"
+        lines += paragraph(text, theme, first=INDENT)
     return lines
