@@ -27,6 +27,9 @@ from oomdoctor.evidence.signs import Sign, gpu
 DUMP_LINES = 6000
 """An allocator's line stands so far at most before the error that its dump leads up to."""
 
+WARNING = "bfc-warning"
+"""Family of lines that only warn: they are spoken for, and no failure."""
+
 _HOST = (("host.allocation_failed", True),)
 _PINNED = (*_HOST, ("host.pinned_failed", True))
 _UNIT = r"\d[\d,]*(?:\.\d+)?\s*[KMGT](?:i?B)?"
@@ -60,9 +63,8 @@ SIGNS: tuple[Sign, ...] = (
         ("ran out of memory trying to allocate",),
         rf"{_ALLOCATOR} (?P<requested>{_UNIT}).*this is not a failure",
         "gpu-oom",
-        (*_WARNED, ("oom.caught", True), ("bfc.warning", True)),
-        "bfc-warning",
-        DUMP_LINES,
+        (*_WARNED, ("oom.caught", True)),
+        WARNING,
     ),
     Sign(
         ("ran out of memory trying to allocate",),

@@ -31,10 +31,10 @@ from oomdoctor.record import replace
 from oomdoctor.units import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from oomdoctor.evidence.haystack import Haystack
-    from oomdoctor.model.core import Document, Fact, Failure
+    from oomdoctor.model.core import Document, Fact, Failure, Quote
 
 _MESSAGE = (
     "out of memory",
@@ -85,15 +85,23 @@ def read(document: Document) -> Reading:
     taken = frozenset(at for one in messages for at in _covered(document, one))
     others = [event_of(document, hit) for hit in hits(haystack, _SIGNS, taken=taken)]
     torn = _torn(haystack, taken)
-    events = _with_warnings(merged([*messages, *others, *torn]))
+    told = _with_warnings(merged([*messages, *others, *torn]))
+    events = [event for event in told if event.family != pool_oom.WARNING]
     if not any(event.failure.kind == "gpu-oom" for event in events):
-        spoken = frozenset(at for event in events for at in range(event.first, event.last + 1))
+        spoken = frozenset(at for event in told for at in range(event.first, event.last + 1))
         events = merged([*events, *plain_oom.events_in(haystack, spoken)])
     asserted = min(haystack.lines_with(_ASSERTED), default=len(document.lines))
     events = [_pinned(document, _follower(haystack, event, asserted)) for event in events]
     failures = tuple(event.failure for event in events)
-    facts = tuple(_counts(document, events))
+    warned = [event.failure.line_quote for event in told if event.family == pool_oom.WARNING]
+    facts = (*_counts(document, events), *_warned_facts(warned))
     return Reading(facts=facts, failures=failures, notes=tuple(_notes(haystack)))
+
+
+def _warned_facts(quotes: Sequence[Quote]) -> Iterator[Fact]:
+    """Say that a pool's allocator only warned; its caller went on without the memory."""
+    if quotes:
+        yield fact("bfc.warning", value=True, quotes=quotes[:8])
 
 
 def _notes(haystack: Haystack) -> Iterator[str]:
