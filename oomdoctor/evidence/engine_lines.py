@@ -74,6 +74,16 @@ BYTES = (
         "on startup is less than",
         r"\((?P<n>\d+(?:\.\d+)?)/\d+(?:\.\d+)?\s*(?P<unit>GiB)\) on startup",
     ),
+    Pattern("gpu.free", "avail mem=", rf"avail[_ ]mem={SIZE}"),
+    Pattern("gpu.free", "in paged kv cache: total", rf"total: \S+ GiB, available: {SIZE}"),
+    Pattern("gpu.total", "in paged kv cache: total", rf"kv cache: total: {SIZE}"),
+    Pattern("serve.graphs", "capture cuda graph end", rf"mem usage={SIZE}"),
+    Pattern("serve.weights", "loaded engine size", rf"Loaded engine size: {SIZE}"),
+    Pattern("serve.weights", "sum of model weight size", rf"model weight size \({SIZE}\)"),
+    Pattern("serve.kv_cache", "paged kv cache (", rf"Allocated {SIZE} for max tokens"),
+    Pattern("serve.compute_buffer", "execution context memory", rf"Allocated {SIZE} for execution"),
+    Pattern("serve.sleep_freed", "sleep mode freed", rf"mode freed {SIZE} memory"),
+    Pattern("serve.sleep_in_use", "sleep mode freed", rf"memory, {SIZE} memory is still in use"),
 )
 COUNTS = (
     Pattern("serve.kv_blocks", "gpu blocks", rf"# GPU blocks: {COUNT}"),
@@ -83,8 +93,32 @@ COUNTS = (
     Pattern("serve.max_seqs", "warming up sampler", rf"with {COUNT} dummy requests"),
     Pattern("serve.max_len", "maximum concurrency for", rf"concurrency for {COUNT} tokens"),
     Pattern("serve.max_len", "max seq len (", rf"max seq len \({COUNT}\)"),
+    Pattern("serve.kv_tokens", "max_total_num_tokens=", rf"max_total_num_tokens={COUNT}"),
+    Pattern("serve.kv_tokens", "paged kv cache (", rf"in paged KV cache \({COUNT}\)"),
+    Pattern("serve.max_batched_tokens", "chunked_prefill_size=", rf"prefill_size={COUNT}"),
+    Pattern("serve.max_seqs", "max_running_requests=", rf"max_running_requests={COUNT}"),
+    Pattern("serve.max_len", "context_len=", rf"\bcontext_len={COUNT}"),
+    Pattern("serve.max_len", "max_seq_len=", rf"\bmax_seq_len={COUNT}"),
+    Pattern("serve.tensor_parallel", "tensor_parallel_size=", rf"parallel_size={COUNT}"),
+    Pattern("serve.prefill_tokens", "prefill tokens", rf"{COUNT} prefill tokens"),
+    Pattern("serve.prefill_tokens", "max_prefill_tokens=", rf"max_prefill_tokens={COUNT}"),
+    Pattern("serve.total_tokens", "total tokens with", rf"handle {COUNT} total tokens"),
+    Pattern("serve.total_tokens", "max_total_tokens=", rf"handle `max_total_tokens={COUNT}"),
+)
+FLAGS = (
+    Pattern("serve.eager", "enforce_eager=", r"enforce_eager=(?P<on>True|False)"),
+    Pattern("serve.eager", "disable_cuda_graph=", r"disable_cuda_graph=(?P<on>True|False)"),
+    Pattern("gen.engine_sleep", "sleep mode freed", r"(?P<on>Sleep mode freed)"),
+)
+TEXTS = (
+    Pattern("serve.kv_type", "kv_cache_dtype=", r"kv_cache_dtype='?(?P<word>(?:fp8|int8|q\d)\w*)"),
+    Pattern("serve.kv_type", "store kv cache", r"Using (?P<word>fp8\w*) data type to store kv"),
+    Pattern("serve.kv_type", "kv cache dtype", r"KV cache dtype: torch\.(?P<word>\w+)"),
+    Pattern("serve.kv_type", "kv self size", r"K \((?P<word>q\d_\d)\)"),
+    Pattern("serve.kv_type", "cells,", r"cells, .{0,60}K \((?P<word>q\d_\d)\)"),
 )
 RATIOS = (
+    Pattern("serve.static_fraction", "mem_fraction_static=", rf"fraction_static={NUMBER}(?![\w.])"),
     Pattern("serve.utilization", "gpu_memory_utilization (", rf"utilization \({NUMBER}\)"),
     Pattern("serve.utilization", "gpu_memory_utilization=", rf"utilization={NUMBER}(?![\w.])"),
     Pattern("serve.utilization", "on startup is less than", rf"GPU memory utilization \({NUMBER},"),

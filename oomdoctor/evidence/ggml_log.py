@@ -42,11 +42,12 @@ ANCHORS = (
     "flash_attn",
     "flash-attn",
     "n_seq_max",
+    "n_ubatch",
     "kv self size",
     "vram used:",
     "cache state:",
     "prompt cache is enabled",
-    "memory breakdown",
+    "memory_breakdown",
     "cudamalloc failed",
     "clip_model_load",
 )
@@ -67,7 +68,7 @@ _SIZES = (
     (r"cache state: .{0,60}\(limits: (?P<n>[\d.]+) (?P<u>MiB)", "serve.prompt_cache_limit"),
     (r"prompt cache is enabled, size limit: (?P<n>\d+) (?P<u>MiB)", "serve.prompt_cache_limit"),
     (r"VRAM used: (?P<n>[\d.]+) (?P<u>M(?:i?B))", "serve.weights"),
-    (r"KV self size\s*=\s*(?P<n>[\d.]+) (?P<u>M(?:i?B))", "serve.kv_cache"),
+    (r"[Kk][Vv] self size\s*=\s*(?P<n>[\d.]+) (?P<u>M(?:i?B))", "serve.kv_cache"),
 )
 
 

@@ -16,6 +16,9 @@
     Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=63.1 GB, mem usage=14.98
       GB.                                                                         (SGLang)
     KV Cache is allocated. #tokens: 400000, K size: 24.4 GB, V size: 24.4 GB
+    max_total_num_tokens=91000, chunked_prefill_size=8192, ..., context_len=32768
+    Not enough memory to handle 16000 total tokens with 4096 prefill tokens.      (TGI)
+    [MemUsageChange] Allocated 4.53 GiB for max tokens in paged KV cache (39576). (TensorRT-LLM)
 
 Workers and restarts repeat these lines: the last one before the failure counts.
 """
@@ -24,8 +27,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.evidence.amounts import stated
-from oomdoctor.evidence.engine_lines import BYTES, COUNTS, RATIOS, Pattern
+from oomdoctor.evidence.amounts import flag, stated
+from oomdoctor.evidence.engine_lines import BYTES, COUNTS, FLAGS, RATIOS, TEXTS, Pattern
 from oomdoctor.evidence.moment import at_failure, failure_index
 from oomdoctor.model.core import Reading
 from oomdoctor.units import size_of, unit_bytes
@@ -48,6 +51,23 @@ ANCHORS = (
     "on startup is less than",
     "load weight end",
     "maximum concurrency for",
+    "avail mem=",
+    "avail_mem=",
+    "mem_fraction_static=",
+    "max_total_num_tokens=",
+    "max_seq_len=",
+    "tensor_parallel_size=",
+    "enforce_eager=",
+    "kv_cache_dtype=",
+    "kv self size",
+    "cells,",
+    "prefill tokens",
+    "max_prefill_tokens=",
+    "max_total_tokens=",
+    "sleep mode freed",
+    "loaded engine size",
+    "execution context memory",
+    "sum of model weight size",
 )
 LONGEST = 4000
 
@@ -58,7 +78,7 @@ def read(document: Document) -> Reading:
     for index, line in enumerate(document.lines):
         if len(line.text) > LONGEST or not any(character.isdigit() for character in line.text):
             continue
-        for fact in _facts_of(document, line):
+        for fact in (*_facts_of(document, line), *_word_facts(document, line)):
             seen.setdefault(fact.key, []).append((index, fact))
     failure = failure_index(document)
     chosen = [
@@ -82,6 +102,18 @@ def _facts_of(document: Document, line: LogLine) -> Iterator[Fact]:
         found = one.search(line.text) if one.literal in lower else None
         if found is not None:
             yield stated(one.key, float(found["n"]), document.quote(line, *found.span()))
+
+
+def _word_facts(document: Document, line: LogLine) -> Iterator[Fact]:
+    lower = line.text.lower()
+    for one in FLAGS:
+        found = one.search(line.text) if one.literal in lower else None
+        if found is not None:
+            yield flag(one.key, document.quote(line, *found.span()), value=found["on"] != "False")
+    for one in TEXTS:
+        found = one.search(line.text) if one.literal in lower else None
+        if found is not None:
+            yield stated(one.key, found["word"], document.quote(line, *found.span("word")))
 
 
 def _size_facts(document: Document, line: LogLine, one: Pattern) -> Iterator[Fact]:

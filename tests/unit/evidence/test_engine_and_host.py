@@ -39,6 +39,7 @@ SERVING: dict[str, dict[str, Value]] = {
         "serve.weights": gib(15.05),
         "serve.kv_cache": gib(49.18),
         "serve.kv_tokens": 402814,
+        "gpu.free": gib(63.1),
     },
     "vllm_startup_check.txt": {
         "serve.budget": gib(71.2),
