@@ -41,7 +41,7 @@ def keep_halves(number: int, *, size: int, progress: Callable[[int], None] | Non
     first = _sifted(number, 0, middle, progress=twice)
     second = child.result()
     if second is None:
-        second = _result(_sifted(number, middle, None, progress=progress))
+        second = _result(_sifted(number, middle, None))
     pieces = [*first.pieces(), *(one._replace(line=one.line + first.lines) for one in second[2])]
     return kept_of(pieces, total_bytes=second[0], total_lines=first.lines + second[1])
 

@@ -34,13 +34,12 @@ STRONG: dict[bytes, tuple[bytes, ...]] = {
             b"bus error",
             b"error 1455",
             b"error: dataloader",
-            b"hsa_stat",
         ),
         *(b"error: received 0 items", b"error: mps", b"error: xpu", b"error: npu", b"nccl error"),
         *(b"cudnn error", b"cublas error", b"error: not enough", b"error: no available"),
         *(b"error: unable to", b"error: one of the subproc", b"error: free memory on device"),
         *(b"error: could not alloc", b"error: [enforce", b"error_device_lost", b"nvml error"),
-        *(b"error: invalid buffer", b"disterror", b"distbackenderror", b"slurmstepd: error"),
+        *(b"error: invalid buffer", b"distbackenderror", b"slurmstepd: error"),
     ),
     b"kill": (
         *(b"oom-kill", b"oom_kill", b"oomkill", b"oom kill", b"killed process", b"signal: kill"),
@@ -56,7 +55,7 @@ STRONG: dict[bytes, tuple[bytes, ...]] = {
             b"failed with error out of",
             b"failed or timed out",
             b"failed: out",
-            b"(exitcode: -",
+            b"failed (exitcode: -",
             b"mmap fail",
         ),
     ),
@@ -72,12 +71,12 @@ STRONG: dict[bytes, tuple[bytes, ...]] = {
         ),
         *(b"exit code: -", b"exit code -", b"exitcode=-"),
     ),
+    b"watchdog": (b"watchdog caught",),
     b"bad_alloc": (b"bad_alloc",),
 }
 """Each short literal, in lower case, with the failure literals around it that make it strong.
 
-A failure whose own words have none of them stands beside one that has: a watchdog's timeout says
-that operations failed, `std::bad_alloc` is thrown, an `OutOfMemoryError` is an error.
+A failure whose own words have none of them stands beside one that has: an exception is an error.
 """
 
 ANCHORS = tuple(STRONG)
@@ -115,11 +114,6 @@ def hits_in(data: bytes) -> list[Hit]:
     return sorted({*firsts.values(), *lasts.values()})
 
 
-def tells(text: bytes) -> bool:
-    """Say whether `text` has a place that may tell of a failure."""
-    return bool(hits_in(text))
-
-
 def strong_in(text: bytes) -> int | None:
     """Return the first place in `text` where a failure literal stands."""
     return next((hit.at for hit in hits_in(text) if hit.strong), None)
@@ -155,17 +149,19 @@ def _judged(lowered: bytes, anchor: bytes, at: int) -> Hit:
 def _filter() -> Callable[[bytes], Iterable[bytes]]:
     """Return what says which short literals a block has: hyperscan's scan, or our own."""
     try:
-        return _scanner()
+        return scanner()
     except Exception:  # noqa: BLE001 - an extra that is absent or broken is done without
-        return _present
+        return present_in
 
 
-def _present(data: bytes) -> Iterable[bytes]:
+def present_in(data: bytes) -> Iterable[bytes]:
+    """Return the short literals that `data` has, found with the standard library."""
     lowered = data.lower()
     return [anchor for anchor in ANCHORS if anchor in lowered]
 
 
-def _scanner() -> Callable[[bytes], Iterable[bytes]]:
+def scanner() -> Callable[[bytes], Iterable[bytes]]:
+    """Return what finds the same with hyperscan; ImportError without the extra `fast`."""
     hyperscan: Any = import_module("hyperscan")
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     flags = hyperscan.HS_FLAG_CASELESS | hyperscan.HS_FLAG_SINGLEMATCH
