@@ -134,6 +134,7 @@ HARDWARE = (
             "fallen off the bus",
             "gpu is lost",
             "ecc error",
+            "nvlink error",
             "device handle for gpu",
             "unable to determine the device handle",
             "cudaerrorecc",

@@ -37,20 +37,21 @@ if TYPE_CHECKING:
 
 ANCHORS = (
     "exitcode",
-    "root cause (first observed failure)",
+    "root cause",
     "exits with return code",
     "non-zero exit status",
     "died with <signals.",
     "exited on signal",
     "crashed with exit code",
     "exited with code",
+    "exited with exit code",
     "exit code:",
     "partition count [",
 )
 LONGEST = 4000
 BLOCK_LINES = 12
 SHELL_SIGNALS = range(129, 160)
-_ROOT = "root cause (first observed failure)"
+_ROOT = ("root cause (first observed failure):", "root cause:")
 _FIELDS = {"time": "launch.root_time", "host": "launch.root_host", "rank": "launch.root_rank"}
 
 
@@ -60,7 +61,7 @@ def _code() -> re.Pattern[str]:
         r"\bexitcode ?[:=] ?(?P<a>-?\d+)|exits with return code = (?P<b>-?\d+)"
         r"|non-zero exit status (?P<c>\d+)|died with <Signals\.\w+: (?P<s>\d+)>"
         r"|exited on signal (?P<t>\d+)|crashed with exit code (?P<d>-?\d+)"
-        r"|\bexited with code (?P<e>\d+)|[Ee]xit [Cc]ode: +(?P<f>\d+)\b"
+        r"|\b[Ee]xited with (?:exit )?code (?P<e>\d+)|[Ee]xit [Cc]ode: +(?P<f>\d+)\b"
     )
 
 
@@ -85,7 +86,7 @@ def read(document: Document) -> Reading:
     failed: set[str] = set()
     for index in haystack_of(document).telling(ANCHORS):
         line = document.lines[index]
-        if _ROOT in line.text.lower():
+        if line.text.strip().lower().startswith(_ROOT):
             for one in _block(document, index):
                 facts[one.key] = one
         for one in (*_ends(document, line), *_shards(document, line)):

@@ -109,9 +109,15 @@ ENDED = (
 )
 KILLS = (
     Sign(
-        ("exited on signal 9", "signal kill (9)", "exit code: ", "srun: error:"),
+        (
+            "exited on signal 9",
+            "signal kill (9)",
+            "exit code: ",
+            "srun: error:",
+            "killed by signal: 9",
+        ),
         r"exited on signal 9 \(Killed\)|died through signal KILL \(9\)"
-        r"|^=\s+EXIT CODE: 9\s*$|^\s*Exit code: {1,20}137\s*$"
+        r"|^=\s+(?:EXIT CODE|KILLED BY SIGNAL): 9\b.{0,20}$|^\s*Exit code: {1,20}137\s*$"
         r"|srun: error: \S+: tasks? [\d,-]+: Killed\b",
         "host-oom",
         _KILLED,
@@ -152,6 +158,16 @@ LOST = (
         "peer",
         (("launch.peer_lost", True),),
         "peer",
+        1_000_000_000,
+        consequence=True,
+    ),
+    Sign(
+        ("ncclsystemerror", "nccl error", "ncclunhandledcudaerror", "ncclinternalerror"),
+        r"ncclSystemError: |ncclUnhandledCudaError: |ncclInternalError: |ncclRemoteError: "
+        r"|NCCL error\b.{0,120}?unhandled (?:system|cuda) error",
+        "peer",
+        (("launch.nccl_failed", True),),
+        "nccl",
         1_000_000_000,
         consequence=True,
     ),

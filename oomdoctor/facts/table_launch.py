@@ -30,6 +30,7 @@ ROWS = (
         cost_s=3,
     ),
     boolean("launch.peer_lost", "A connection to another rank broke: that rank ended first."),
+    boolean("launch.nccl_failed", "NCCL gave up, and PyTorch does not say on what."),
     count("dist.partitions", "Data-parallel partitions that ZeRO names at the start."),
     count("dist.partition_numel", "Parameters in this rank's partitions together."),
     boolean("collective.mismatch", "Ranks ran different collectives, as PyTorch's check found."),
@@ -49,7 +50,12 @@ ROWS = (
     boolean("fault.device_lost", "The card failed: an Xid, an ECC error, off the bus."),
     boolean("fault.cuda_unknown", "CUDA reported an unknown error."),
     boolean("fault.launch_resources", "A kernel wants more registers or threads than there are."),
-    boolean("fault.memlock", "An RDMA library could not lock (register) memory."),
+    boolean(
+        "fault.memlock",
+        "An RDMA library could not lock (register) memory.",
+        obtain="Run once with NCCL_DEBUG=INFO and paste the lines with 'NCCL WARN'.",
+        cost_s=60,
+    ),
     boolean("fault.size_overflow", "A size is negative or beyond what an index can count."),
     boolean("assert.on_cpu", "An index out of range was reported on the CPU."),
 )
