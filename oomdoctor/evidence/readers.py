@@ -36,6 +36,7 @@ READERS: tuple[str, ...] = (
     "host_tables",
     "host_use",
     "launch_report",
+    "megatron_memory",
     "host_processes",
     "torch_summary",
     "torch_stats",
