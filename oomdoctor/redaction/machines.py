@@ -83,9 +83,15 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "ADDRESS",
-        r"(?<![\w:.])(?P<it>(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?:%\w{1,1"
+        r"(?<![\w.])(?<!::)(?P<it>(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?:%\w{1,1"
         r"6})?)(?![\w:.]*[g-zG-Z_])(?![0-9A-Fa-f:])",
-        (":",),
+        ("::",),
+        accept=is_ipv6,
+    ),
+    Pattern(
+        "ADDRESS",
+        r"(?<![\w.])(?P<it>(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4})(?![\w:])",
+        (),
         accept=is_ipv6,
     ),
     Pattern(

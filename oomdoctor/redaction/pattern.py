@@ -37,11 +37,8 @@ def compiled(regex: str) -> re.Pattern[str]:
     return re.compile(regex, re.MULTILINE)
 
 
-START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))"
-"""Where a word can begin: not within another one; `\\n` in a JSON text ends the word before."""
-
 NAME = r"(?:(?<![\w\\.-])|(?<=\\[nrt]))(?P<it>[^\W\d_][\w.-]{0,63}(?<![.-]))"
 HOSTNAME = r"[A-Za-z](?:[\w-]{0,62}\w)?(?:\.\w(?:[\w-]{0,62}\w)?){0,8}"
 QUOTES = r"[\"'\\]{0,3}"
-IS = rf"{QUOTES}[ \t]{{0,20}}[:=][ \t]{{0,20}}{QUOTES}"
+IS = rf"{QUOTES}[ \t]{{0,60}}[:=][ \t]{{0,20}}{QUOTES}"
 """What stands between a key and its value in shells, YAML, JSON and escaped JSON."""

@@ -35,16 +35,6 @@ def _is_scratch(found: re.Match[str]) -> bool:
 
 
 PATTERNS: tuple[Pattern, ...] = (
-    Pattern("USER", rf"/(?:home\d{{0,2}}|homes|[Uu]sers)/{_SEGMENT}", ("/home", "/users/")),
-    Pattern("USER", rf"\\/(?:home\d{{0,2}}|homes|[Uu]sers)\\/{_SEGMENT}", ("\\/",)),
-    Pattern("USER", r"(?i)(?:%2Fhome%2F|%2FUsers%2F)(?P<it>[\w.-]{1,64})", ("%2f",)),
-    Pattern(
-        "USER",
-        rf"(?<![\w.-])/(?:scratch\d?|fsx|lustre|(?:var/)?(?:spool/)?mail|u)/{_SEGMENT}",
-        ("/scratch", "/fsx/", "/lustre/", "/mail/", "/u/"),
-        accept=_is_scratch,
-    ),
-    Pattern("USER", r"(?<![\w~])~(?P<it>[a-z][\w-]{1,31})/", ("~",), accept=_is_word),
     Pattern(
         "USER",
         r"[A-Za-z]:[\\/]{1,4}(?i:Users)[\\/]{1,4}"
@@ -56,6 +46,16 @@ PATTERNS: tuple[Pattern, ...] = (
         r"[A-Za-z]:[\\/]{1,4}(?i:Users)[\\/]{1,4}(?P<it>[^\\/:*?\"'<>|\s]{1,60})",
         ("users",),
     ),
+    Pattern("USER", rf"/(?:home\d{{0,2}}|homes|[Uu]sers)/{_SEGMENT}", ("/home", "/users/")),
+    Pattern("USER", rf"\\/(?:home\d{{0,2}}|homes|[Uu]sers)\\/{_SEGMENT}", ("\\/",)),
+    Pattern("USER", r"(?i)(?:%2Fhome%2F|%2FUsers%2F)(?P<it>[\w.-]{1,64})", ("%2f",)),
+    Pattern(
+        "USER",
+        rf"(?<![\w.-])/(?:scratch\d?|fsx|lustre|(?:var/)?(?:spool/)?mail|u)/{_SEGMENT}",
+        ("/scratch", "/fsx/", "/lustre/", "/mail/", "/u/"),
+        accept=_is_scratch,
+    ),
+    Pattern("USER", r"(?<![\w~])~(?P<it>[a-z][\w-]{1,31})/", ("~",), accept=_is_word),
     Pattern("USER", r"(?i)-(?:home|users)-(?P<it>[a-z][\w.]{1,31})-", ("-home-", "-users-")),
     Pattern(
         "USER",
@@ -129,8 +129,15 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern("USER", rf"{NAME}\(\d+M(?:i?B)?\)", ("m)", "mb)", "mib)"), accept=_is_word),
     Pattern("USER", rf"{NAME}:[\w.+-]{{1,40}}/\d+\(\d+M", ("m)", "m,")),
-    Pattern("USER", rf"{_LS}{NAME}[ \t]+[\w.-]+[ \t]+[\d.,]+[KMGT]?[ \t]", ()),
-    Pattern("USER", rf"{_LS}[\w.-]+[ \t]+{NAME}[ \t]+[\d.,]+[KMGT]?[ \t]", (), accept=_is_word),
+    Pattern(
+        "USER", rf"{_LS}{NAME}[ \t]+[\w.-]+[ \t]+[\d.,]+[KMGT]?[ \t]", ("rw", "r--", "r-x", "--x")
+    ),
+    Pattern(
+        "USER",
+        rf"{_LS}[\w.-]+[ \t]+{NAME}[ \t]+[\d.,]+[KMGT]?[ \t]",
+        ("rw", "r--", "r-x", "--x"),
+        accept=_is_word,
+    ),
     Pattern(
         "USER",
         rf"^[ \t]*\d+(?:_\d+)?[ \t]+[\w.,-]+[ \t]+\S+[ \t]+{NAME}[ \t]+(?:R|PD|CG"
@@ -166,7 +173,7 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "USER", rf"{NAME}@(?=[A-Za-z][\w.]{{0,60}}[\d-])(?!\w{{0,60}}\()", ("@",), accept=_is_word
     ),
-    Pattern("USER", r"://(?P<it>[^\s/:@\"'<>\\]{1,64})(?=(?::[^\s/@\"'<>]{1,400})?@)", ("://",)),
+    Pattern("USER", r"://(?P<it>[^\s/:@\"'<>\\]{1,64})(?=(?::[^\s/@\"'<>]{1,400})?@)", ("@",)),
     Pattern("USER", rf"(?i)\b(?:User Id|Uid|User){IS}(?P<it>[^\W\d_][\w.-]{{1,40}})(?=;)", (";",)),
     Pattern("USER", rf"(?i)^[ \t]*User[ \t]+{NAME}[ \t]*$", ("user",), accept=_is_word),
 )

@@ -11,13 +11,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from oomdoctor.redaction import machines, people, places, secrets
+from oomdoctor.redaction.gates import GateLines
 from oomdoctor.redaction.ordinary import is_account, is_public
 from oomdoctor.redaction.pattern import Pattern, compiled
 from oomdoctor.redaction.placeholders import Placeholders, is_placeholder
 from oomdoctor.redaction.plain import plain, without_keys, without_wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 PATTERNS: tuple[Pattern, ...] = (
     *secrets.PATTERNS,
@@ -25,7 +26,8 @@ PATTERNS: tuple[Pattern, ...] = (
     *people.PATTERNS,
     *machines.PATTERNS,
 )
-_CHUNK_CHARS = 16 * 1024
+WIDE = tuple(pattern for pattern in PATTERNS if not pattern.gates)
+GATED = tuple(pattern for pattern in PATTERNS if pattern.gates)
 _SHORT = 3
 _MASKED = 2
 
@@ -61,24 +63,27 @@ class Redactor:
         """Find the names and secrets of a text."""
         self._counting = False
         text = without_wrapped(without_keys(plain(text), self._value), self._value)
-        for chunk in _chunks(text):
-            self._by_patterns(chunk)
+        self._by_patterns(text)
 
     def redact(self, text: str) -> str:
         """Return a text with placeholders."""
         self._counting = True
         text = without_keys(plain(text), self._value)
         text = self._by_secrets(without_wrapped(text, self._value))
-        text = "".join(self._by_patterns(chunk) for chunk in _chunks(text))
-        return self._by_names(self._by_secrets(text))
+        return self._by_names(self._by_secrets(self._by_patterns(text)))
 
-    def _by_patterns(self, chunk: str) -> str:
-        low = chunk.lower()
-        for pattern in PATTERNS:
-            if pattern.gates and not any(gate in low for gate in pattern.gates):
-                continue
-            chunk = compiled(pattern.regex).sub(partial(self._placed, pattern=pattern), chunk)
-        return chunk
+    def _by_patterns(self, text: str) -> str:
+        """Run each pattern on the lines that hold one of its gates; without gates, on all."""
+        for pattern in WIDE:
+            text = compiled(pattern.regex).sub(partial(self._placed, pattern=pattern), text)
+        lines = text.split("\n")
+        found = GateLines(text)
+        for pattern in GATED:
+            replace = partial(self._placed, pattern=pattern)
+            search = compiled(pattern.regex)
+            for at in found.of(pattern.gates):
+                lines[at] = search.sub(replace, lines[at])
+        return "\n".join(lines)
 
     def _placed(self, found: re.Match[str], pattern: Pattern) -> str:
         value = found["it"]
@@ -159,13 +164,3 @@ def _masked(value: str) -> str:
     """Return a value of which only the beginning can be read."""
     kept = min(_MASKED, len(value) // 3)
     return value[:kept] + "*" * min(8, max(1, len(value) - kept))
-
-
-def _chunks(text: str) -> Iterator[str]:
-    """Cut a text into parts of whole lines."""
-    at = 0
-    while at < len(text):
-        end = text.find("\n", at + _CHUNK_CHARS)
-        end = len(text) if end < 0 else end + 1
-        yield text[at:end]
-        at = end

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from oomdoctor.redaction.pattern import IS, QUOTES, START, Pattern, compiled
+from oomdoctor.redaction.pattern import IS, QUOTES, Pattern, compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,7 +116,15 @@ def _is_token(found: re.Match[str]) -> bool:
 
 def _is_bare_key(found: re.Match[str]) -> bool:
     before = found.string[max(0, found.start() - 16) : found.start()]
-    return not _NAMED_HASH.search(before) and not found["it"].isdigit()
+    joined = before[-1:].isalnum() and not re.search(r"\\[nrtbf]$|%[0-9A-Fa-f]{2}$", before)
+    return not joined and not _NAMED_HASH.search(before) and not found["it"].isdigit()
+
+
+def _is_block(found: re.Match[str]) -> bool:
+    """Say whether the key of a block of YAML tells that a secret follows."""
+    before = found.string[max(0, found.start() - 60) : found.start()]
+    key = before[before.rfind("\n") + 1 :]
+    return compiled(rf"(?i){_TELLING}|token$").search(key) is not None and _is_value(found)
 
 
 def _is_password(found: re.Match[str]) -> bool:
@@ -145,6 +153,8 @@ def _values() -> Iterator[Pattern]:
     )
     bare = r"(?P<it>[^\s\"'\\,;&(){}\[\]<>|][^\s\"'\\;&<>{}()\[\]]{0,4096}(?<!,))"
     yield Pattern("SECRET", rf"{key}{bare}", gates, accept=_is_value)
+    block = r":[ \t]{0,8}[|>][-+\d]{0,2}[ \t]{0,8}\n[ \t]{1,40}(?P<it>[^\s-][^\n]{0,4096})"
+    yield Pattern("SECRET", rf"(?<=[a-zA-Z]){block}", accept=_is_block)
     flag = (
         rf"(?i)--?[\w-]{{0,24}}{_TELLING}[\w-]{{0,12}}[ \t]{{1,4}}[\"']?(?P<it>[^\s"
         rf"\"'-][^\s\"']{{2,4096}})"
@@ -208,10 +218,10 @@ PATTERNS: tuple[Pattern, ...] = (
         "SECRET",
         r"://[^\s/:@\"'<>]{0,100}:(?P<it>[^\s\"'@<>]{1,400}(?:@[^\s\"'@/<>]{1,10"
         r"0}(?=@))?)@(?=[\w.\[-])",
-        ("://",),
+        ("@",),
         accept=_is_password,
     ),
-    Pattern("SECRET", r"://(?P<it>[^\s/:@\"'<>]{16,400})@(?=[\w.\[-])", ("://",)),
+    Pattern("SECRET", r"://(?P<it>[^\s/:@\"'<>]{16,400})@(?=[\w.\[-])", ("@",)),
     Pattern(
         "SECRET",
         r"(?i)[?&;](?:amp;)?(?:x-(?:amz|goog|ms|oss)-[\w-]{3,30}|sig|signature|t"
@@ -256,7 +266,7 @@ PATTERNS: tuple[Pattern, ...] = (
         accept=_is_b64,
     ),
     *_known_beginnings(),
-    Pattern("SECRET", rf"{START}(?P<it>[0-9a-f]{{40}})(?![0-9A-Za-z])", (), accept=_is_bare_key),
+    Pattern("SECRET", r"(?P<it>[0-9a-f]{40})(?![0-9A-Za-z])", (), accept=_is_bare_key),
 )
 
 
