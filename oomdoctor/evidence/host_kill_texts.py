@@ -23,7 +23,7 @@ from oomdoctor.evidence.signs import Sign
 KILLED = ("host.killed", True)
 _REACH = 500
 _OOM_KILL = (("host.oom_kill", True), KILLED)
-_BEFORE_137 = ("code ", "code: ", "code=", "status ", "status: ", 'code": ', "code:  ", "code is ")
+_BEFORE_137 = ("code ", "code=", "status ", "status: ", 'code": ', "code is ")
 
 
 def _by(killer: str, literals: tuple[str, ...], pattern: str, scope: str = "") -> Sign:
@@ -136,9 +136,12 @@ KILLS: tuple[Sign, ...] = (
         r"|(?:has terminated|no longer running|exited).{0,40}\bsignal: killed",
     ),
     _sigkill(
-        ("code: -9", "code = -9", "code=-9", "code -9", *(f"{one}137" for one in _BEFORE_137)),
+        (
+            *("code: ", "code = -9", "code=-9", "code -9"),
+            *(f"{one}137" for one in _BEFORE_137),
+        ),
         r"(?i)\b(?:exit|return) ?code ?[:= ] ?-9\b|\bexit(?:ed)?(?: with)? ?(?:code|status)"
-        r"[:= ]{1,3}137\b|\bexit code: {1,8}137\b|\b(?:exit|return)code\"? ?[:=] ?137\b"
+        r"[:= ]{1,3}137\b|\bexit code: {1,12}137\b|\b(?:exit|return)code\"? ?[:=] ?137\b"
         r"|\bexit code is 137\b",
     ),
     _sigkill(
