@@ -83,7 +83,8 @@ Traceback (most recent call last):
     return F.linear(input, self.weight, self.bias)
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.32 GiB. \
 GPU 0 has a total capacity of 23.64 GiB of which 1.56 GiB is free. \
-Process 4711 has 22.07 GiB memory in use. Of the allocated memory 21.49 GiB is allocated by PyTorch, \
+Process 4711 has 22.07 GiB memory in use. \
+Of the allocated memory 21.49 GiB is allocated by PyTorch, \
 and 133.27 MiB is reserved by PyTorch but unallocated.
 """
 KERNEL = f"""\
