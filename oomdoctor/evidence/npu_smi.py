@@ -60,6 +60,11 @@ def read(document: Document) -> Reading:
     return reading_of(document, tables)
 
 
+def _full_name(name: str) -> str:
+    """Return `Ascend 910B2`, however the chip is written."""
+    return f"Ascend {name.removeprefix('Ascend')}"
+
+
 def _table(document: Document, block: list[int]) -> Table:
     cards: list[Card] = []
     rows: list[ProcessRow] = []
@@ -86,7 +91,7 @@ def _table(document: Document, block: list[int]) -> Table:
             cards.append(
                 Card(
                     index=pending[0],
-                    name=f"Ascend {pending[1]}",
+                    name=_full_name(pending[1]),
                     name_quote=pending[2],
                     used=amount(document, line, usage, group="used"),
                     total=amount(document, line, usage, group="total"),

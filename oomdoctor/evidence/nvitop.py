@@ -30,7 +30,7 @@ UNIT = r"[KMG]iB"
 @cache
 def _name() -> re.Pattern[str]:
     return re.compile(
-        r"│\s*(?P<index>\d+)\s+(?P<name>\S[^│]*?)\s+(?:On|Off|N/A)\s*│\s*[0-9A-Fa-f]+:\S+"
+        r"│\s*(?P<index>\d+)\s+(?P<name>\S[^│]*?)\s+(?:On|Off|N/A|WDDM|TCC|MCDM)\s*│\s*[0-9A-Fa-f]+:\S+"
     )
 
 

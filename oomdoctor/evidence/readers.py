@@ -46,6 +46,8 @@ READERS: tuple[str, ...] = (
     "nvidia_smi_query",
     "nvidia_smi_xml",
     "rocm_smi",
+    "amd_smi",
+    "xpu_smi",
     "npu_smi",
     "gpustat",
     "nvitop",

@@ -4,6 +4,9 @@
     GPU[0]          : VRAM Total Used Memory (B): 66571993088
     GPU[0]          : Card series: AMD Instinct MI210
     {"card0": {"VRAM Total Memory (B)": "68702699520", "VRAM Total Used Memory (B)": "66571993088"}}
+    device,GPU use (%),VRAM Total Memory (B),VRAM Total Used Memory (B),Card Series        (--csv)
+    card0,0,21458059264,20458059264,Radeon RX 7900 XT
+    GPU[0]          : GPU Memory Allocated (VRAM%): 96                         (--showmemuse, 6.1)
     GPU  Temp   AvgPwr  SCLK    MCLK     Fan  Perf  PwrCap  VRAM%  GPU%
     0    35.0c  41.0W   800Mhz  1600Mhz  0%   auto  300.0W   96%   0%
     PID     PROCESS NAME    GPU(s)  VRAM USED       SDMA USED       CU OCCUPANCY
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 ANCHORS = ("vram total", "rocm system management", "kfd process", "kfd pids", "vram%")
 LONGEST_JSON = 60_000
 HALF_PERCENT = 0.005
+_CSV = {"VRAM Total Memory (B)": False, "VRAM Total Used Memory (B)": True}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,14 +67,17 @@ class _Reader:
 
     def take_memory(self, index: int, found: re.Match[str], *, number: str, quote: Quote) -> None:
         """Store a total or used figure of a card."""
-        is_used = bool(found["used"])
+        said = Amount(bytes=int(found["count"]), slack_bytes=0, quote=quote)
+        self.take(index, said, number=number, is_used=bool(found["used"]))
+
+    def take(self, index: int, said: Amount, *, number: str, is_used: bool) -> None:
+        """Store a figure of a card; one that comes again starts a new snapshot."""
         card = self.cards.get(number, Card(index=number))
         if (card.used if is_used else card.total) is not None:
             self.close()
             card = Card(index=number)
         if self.order is None:
             self.order = index
-        said = Amount(bytes=int(found["count"]), slack_bytes=0, quote=quote)
         self.cards[number] = replace(card, used=said) if is_used else replace(card, total=said)
 
     def take_name(self, index: int, line: LogLine, found: re.Match[str]) -> None:
@@ -112,12 +119,25 @@ def _name() -> re.Pattern[str]:
     return re.compile(r"GPU\[(?P<card>\d+)\]\s*:\s*Card [Ss]eries:\s*(?P<name>\S[^\n]*)")
 
 
+@cache
+def _allocated() -> re.Pattern[str]:
+    return re.compile(
+        r"GPU\[(?P<card>\d+)\]\s*:\s*GPU Memory Allocated \(VRAM%\): (?P<share>\d{1,3}(?:\.\d+)?)"
+    )
+
+
+@cache
+def _row() -> re.Pattern[str]:
+    return re.compile(r"card(?P<card>\d+),")
+
+
 def read(document: Document) -> Reading:
     """Read all snapshots, and return the facts of the one that belongs to the failure."""
     reader = _Reader(document=document)
     json_card = ""
     in_processes = False
     share_columns: int | None = None
+    csv: tuple[str, ...] = ()
     for index, line in enumerate(document.lines):
         if '"card' in line.text or '"VRAM' in line.text:
             json_card = _take_json(reader, index, line, json_card)
@@ -129,6 +149,11 @@ def read(document: Document) -> Reading:
             in_processes = True
         elif in_processes and len(words) >= 6 and words[0].isdigit() and words[-3].isdigit():
             reader.take_process(index, line, words)
+        csv = _take_csv(reader, index, line, csv)
+        allocated = _allocated().search(line.text)
+        if allocated is not None:
+            share = float(allocated["share"]) / 100
+            reader.shares[allocated["card"]] = (share, document.quote(line, *allocated.span()))
         if "VRAM%" in words:
             share_columns = words.index("VRAM%") - len(words)
             reader.shares = {}
@@ -151,6 +176,26 @@ def _take_text(reader: _Reader, index: int, line: LogLine) -> None:
     if "No KFD PIDs" in line.text:
         reader.empty = reader.document.quote(line)
         reader.order = index if reader.order is None else reader.order
+
+
+def _take_csv(
+    reader: _Reader, index: int, line: LogLine, columns: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Read a row of `--csv` below its header; return the columns that are in force."""
+    if line.text.startswith("device,"):
+        return tuple(line.text.split(","))
+    found = _row().match(line.text)
+    cells = line.text.split(",")
+    if found is None or not columns or len(cells) != len(columns):
+        return columns
+    at = 0
+    for name, cell in zip(columns, cells, strict=True):
+        if name in _CSV and cell.isdigit():
+            quote = reader.document.quote(line, at, at + len(cell))
+            said = Amount(bytes=int(cell), slack_bytes=0, quote=quote)
+            reader.take(index, said, number=found["card"], is_used=_CSV[name])
+        at += len(cell) + 1
+    return columns
 
 
 def _take_json(reader: _Reader, index: int, line: LogLine, card: str) -> str:

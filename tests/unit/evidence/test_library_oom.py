@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from oomdoctor.evidence import torch_oom
+from tests.unit.evidence.documents import document_of, raw_text
+
+if TYPE_CHECKING:
+    from oomdoctor.model.core import Value
+
+GIB = 1 << 30
+MIB = 1 << 20
+EXPECTED: list[dict[str, Value]] = [
+    {
+        "oom.library": "cupy",
+        "oom.requested": 2 * GIB,
+        "torch.allocated": 5 * GIB,
+        "oom.allowed": 6 * GIB,
+    },
+    {"oom.library": "cupy", "oom.requested": 512 * MIB},
+    {
+        "oom.library": "paddle",
+        "oom.requested": round(1.25 * GIB),
+        "torch.allocated": round(22.5 * GIB),
+        "oom.free": round(812.5 * MIB),
+        "oom.gpu_index": 1,
+    },
+    {
+        "oom.library": "paddle",
+        "oom.requested": round(145.5 * MIB),
+        "oom.free": round(72.25 * MIB),
+    },
+    {"oom.library": "paddle", "oom.requested": 9663676416, "oom.free": GIB},
+    {"oom.library": "rmm", "oom.backend": "cuda"},
+    {"oom.library": "rmm", "oom.backend": "cuda"},
+    {"oom.library": "directml", "oom.requested": 671088640},
+    {"oom.library": "opencv", "oom.backend": "cuda"},
+    {
+        "oom.library": "arrayfire",
+        "oom.requested": round(1.5 * GIB),
+        "oom.capacity": round(11.91 * GIB),
+        "torch.allocated": round(9.5 * GIB),
+    },
+    {"oom.library": "tenstorrent", "oom.requested": 204800000},
+    {"oom.library": "numba", "oom.backend": "cuda"},
+    {"oom.library": "mxnet", "oom.backend": "cuda"},
+    {"oom.library": "cann", "oom.backend": "npu", "oom.requested": 1610678272},
+    {"oom.library": "cuda-jl", "oom.requested": round(1.5 * GIB)},
+]
+LINES = raw_text("backends", "library_messages.txt").splitlines()
+
+
+@pytest.mark.parametrize(("line", "expected"), list(zip(LINES, EXPECTED, strict=True)))
+def test_a_library_s_message_is_one_failure_with_its_figures(
+    line: str, expected: dict[str, Value]
+) -> None:
+    failures = torch_oom.read(document_of(line)).failures
+
+    assert [failure.kind for failure in failures] == ["gpu-oom"]
+    facts = {fact.key: fact.value for fact in failures[0].facts}
+    assert {key: facts.get(key) for key in expected} == expected

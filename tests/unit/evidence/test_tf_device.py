@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from oomdoctor.evidence import tf_device
+from tests.unit.evidence.tables_documents import GIB, MIB, read_raw, read_text, values
+
+if TYPE_CHECKING:
+    from oomdoctor.model.core import Value
+
+
+def test_what_was_free_at_the_start_and_refused_then_is_read() -> None:
+    said = values(read_raw(tf_device, "tensorflow", "started_beside_others.txt"))
+
+    assert said["gpu.total"] == round(7.93 * GIB)
+    assert said["gpu.free"] == round(301.06 * MIB)
+    assert said["gpu.name"] == "GeForce GTX 1080"
+    assert said["tf.device_memory"] == 61 * MIB
+    assert said["tf.reserve_first"] == 64028672
+    assert said["tf.reserve_last"] == 51863223
+    assert said["tf.reserve_tries"] == 3
+    assert said["tf.reserve_backoff"] is True
+
+
+def test_the_device_of_tensorflow_two_is_read() -> None:
+    line = (
+        "Created device /job:localhost/replica:0/task:0/device:GPU:0 with 9614 MB memory:  -> "
+        "device: 0, name: NVIDIA GeForce RTX 3080 Ti, pci bus id: 0000:01:00.0, capability: 8.6"
+    )
+
+    said = values(read_text(tf_device, line))
+
+    assert said == {"tf.device_memory": 9614 * MIB, "gpu.name": "NVIDIA GeForce RTX 3080 Ti"}
+
+
+def test_sizes_that_shrink_otherwise_are_no_back_off() -> None:
+    line = "failed to allocate 1.0G ({} bytes) from device: CUDA_ERROR_OUT_OF_MEMORY\n"
+
+    said = values(read_text(tf_device, line.format(1000) + line.format(500)))
+
+    assert said["tf.reserve_backoff"] is False
+
+
+@pytest.mark.parametrize(
+    ("directory", "file", "library"),
+    [("tensorflow", "cudnn_handle.txt", "tensorflow"), ("jax", "cudnn_handle.txt", "xla")],
+)
+def test_a_handle_that_fails_is_told_with_its_library(
+    directory: str, file: str, library: str
+) -> None:
+    said = values(read_raw(tf_device, directory, file))
+
+    assert said["fault.handle_failed"] is True
+    assert said["fault.handle_in"] == library
+
+
+def test_the_error_tells_how_full_the_card_is() -> None:
+    said = values(read_raw(tf_device, "jax", "cudnn_handle.txt"))
+
+    assert said["gpu.free"] == 50 * MIB
+    assert said["gpu.total"] == 12623609856
+    assert said["gpu.used_share"] == 0.9958
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            "[[{{node gradient_tape/net/conv/Conv2D/Conv2DBackpropFilter}}]]",
+            {
+                "tf.node": "gradient_tape/net/conv/Conv2D/Conv2DBackpropFilter",
+                "run.operator": "Conv2DBackpropFilter",
+                "run.phase": "backward",
+            },
+        ),
+        (
+            "[[node training/Adam/mul_7 (defined at a.py:3) ]]",
+            {
+                "tf.node": "training/Adam/mul_7",
+                "run.operator": "mul_7",
+                "run.phase": "optimizer",
+            },
+        ),
+        (
+            "[[Node: tower/pool = AvgPool[T=DT_FLOAT]]]",
+            {"tf.node": "tower/pool", "run.operator": "pool"},
+        ),
+        ("OOM [Op:Conv2D]", {"tf.node": "Conv2D", "run.operator": "Conv2D"}),
+    ],
+)
+def test_a_node_tells_operator_and_phase(line: str, expected: dict[str, Value]) -> None:
+    assert values(read_text(tf_device, line)) == expected
+
+
+def test_a_clash_of_versions_is_told() -> None:
+    line = "Loaded runtime CuDNN library: 7.1.4 but source was compiled with: 7.6.0."
+
+    assert values(read_text(tf_device, line)) == {"tf.cudnn_version_clash": True}

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from oomdoctor.evidence import xla_report
+from tests.unit.evidence.tables_documents import GIB, MIB, read_raw, read_text, values
+
+
+def test_the_parts_of_a_program_are_read() -> None:
+    said = values(read_raw(xla_report, "jax", "buffer_assignment.txt"))
+
+    assert said["xla.parameters"] == round(2.3 * GIB)
+    assert said["xla.constants"] == 64
+    assert said["xla.outputs"] == round(2.2 * GIB)
+    assert said["xla.temp"] == round(12.5 * GIB)
+    assert said["xla.total"] == 17 * GIB
+    assert said["xla.fragmentation"] == round(104.5 * MIB)
+    assert said["xla.fragmentation_share"] == 0.006
+
+
+def test_the_largest_buffers_are_told_by_operator_and_shape() -> None:
+    said = values(read_raw(xla_report, "jax", "buffer_assignment.txt"))
+
+    assert said["xla.largest_buffer"] == 4 * GIB
+    lines = str(said["xla.buffers"]).split("\n")
+    assert len(lines) == 4
+    assert lines[0].endswith("dot_general[precision=None] | f32[8,8,4096,4096]")
+    assert lines[3].endswith("| argument | f32[50304,768]")
+
+
+def test_scores_logits_and_arguments_are_told_apart() -> None:
+    said = values(read_raw(xla_report, "jax", "buffer_assignment.txt"))
+
+    keys = ("xla.scores_share", "xla.vocab_share", "xla.entry_share")
+    assert [round(float(said[key]), 2) for key in keys] == [0.83, 0.16, 0.01]
+
+
+def test_square_images_of_a_convolution_are_no_scores() -> None:
+    text = (
+        'Peak buffers:\n\tSize: 1.00GiB\n\tOperator: op_name="jit(f)/conv_general_dilated"\n'
+        "\tShape: f32[8,64,512,512]\n"
+    )
+
+    assert values(read_text(xla_report, text))["xla.scores_share"] == 0
+
+
+def test_a_tpu_s_list_of_allocations_is_read() -> None:
+    said = values(read_raw(xla_report, "jax", "tpu_compile.txt"))
+
+    assert said["xla.largest_buffer"] == 3 * GIB
+    assert said["xla.vocab_share"] == 1
+
+
+def test_other_sizes_are_no_buffers() -> None:
+    assert values(read_text(xla_report, "memory allocation: 3 GB\nSize: 12\n")) == {}
