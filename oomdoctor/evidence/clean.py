@@ -40,12 +40,14 @@ def clean(source: Source) -> Document:
     tagged = _TagStripper()
     lines: list[LogLine] = []
     for number, raw in source.lines:
-        segments = tuple(_segments(raw))
-        parts: Parts | None = None
-        for segment in segments:
-            parts = _of_same_line(
-                split_prefixes(segment) if common is None else _parts(segment, common), parts
-            )
+        before = None if common is None else common(raw)
+        segments = tuple(_segments(raw if before is None else before.text))
+        own: Parts | None = None
+        for at, segment in enumerate(segments):
+            bare = common is None or (before is not None and at == 0)
+            found = split_prefixes(segment) if bare or common is None else _parts(segment, common)
+            own = _of_same_line(found, own)
+            parts = _under(before, own)
             text = tagged.strip(parts)
             shown = raw if len(segments) == 1 or segment in raw else segment
             lines.append(LogLine(number, text, shown, parts.rank, parts.stream, parts.stamp))
@@ -82,6 +84,10 @@ def _shorter_numbers(text: str) -> str:
 
 def _unglued(text: str) -> Iterator[str]:
     """Part what several writers put on one line: a bar without line feed, another rank's line."""
+    if text.startswith('{"') and text.endswith("}"):
+        for message in _unwrapped(text):
+            yield from (message,) if message == text else _unglued(message)
+        return
     if "%|" in text and not text.endswith("]"):
         found = _bar_then_text().match(text)
         if found is not None:
@@ -90,9 +96,6 @@ def _unglued(text: str) -> Iterator[str]:
             return
     if "[rank" in text[1:]:
         yield from _by_rank(text)
-        return
-    if text.startswith('{"') and text.endswith("}"):
-        yield from _unwrapped(text)
         return
     yield text
 
@@ -146,7 +149,13 @@ def _parts(segment: str, common: Callable[[str], Parts | None]) -> Parts:
     before = common(segment)
     if before is None:
         return split_prefixes(segment)
-    parts = split_prefixes(before.text)
+    return _under(before, split_prefixes(before.text))
+
+
+def _under(before: Parts | None, parts: Parts) -> Parts:
+    """Return the parts of what stood behind a prefix that all lines share, with its writer."""
+    if before is None or before.stream == parts.stream:
+        return parts
     stream = "/".join(filter(None, (before.stream, parts.stream)))
     rank = parts.rank if parts.rank is not None else before.rank
     return Parts(parts.text, rank, stream, parts.stamp)

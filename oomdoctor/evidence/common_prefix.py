@@ -73,7 +73,8 @@ def _is_common(lines: Sequence[str], labels: Sequence[str], pattern: re.Pattern[
 
 def _shows_dump(lines: Sequence[str], pattern: re.Pattern[str]) -> bool:
     found = ((line, pattern.match(line)) for line in lines)
-    return any(match and dump_line().match(line[match.end() :]) for line, match in found)
+    rests = [line[match.end() :] for line, match in found if match]
+    return any(dump_line().match(rest) or rest.startswith("Error ") for rest in rests)
 
 
 def _is_name(word: str) -> bool:
