@@ -11,7 +11,6 @@
     The node was low on resource: memory. Threshold quantity: 100Mi, available: 80112Ki.
     [ERROR] [launch.py:434:sigkill_handler] ['python', 'train.py'] exits with return code = -9
     ./run.sh: line 28:     7 Killed                  python train.py
-    *** JOB 8812 ON node3 CANCELLED AT 2026-01-02T17:11:35 DUE TO TIME LIMIT ***
 
 Exit status 137 and `Killed` say only that somebody sent signal 9.
 """
@@ -45,16 +44,6 @@ KERNEL = _by(
     r"|oom_reaper: reaped",
 )
 KILLS: tuple[Sign, ...] = (
-    Sign(
-        ("cancelled at ", "cancelled due to", "term_runlimit", "walltime", "terminated due to"),
-        r"\*\*\* (?:JOB|STEP|TASK)\b.{0,200}? CANCELLED (?:AT \S+|DUE TO)"
-        r"|PBS: job killed: walltime \d+ exceeded|TERM_RUNLIMIT: job killed"
-        r"|job killed.{0,40}walltime limit exceeded",
-        "other",
-        (("host.ended_outside", True),),
-        "ended",
-        _REACH,
-    ),
     KERNEL,
     _by(
         "systemd-oomd",

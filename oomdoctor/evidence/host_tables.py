@@ -6,8 +6,12 @@
     MemAvailable:   400589212 kB
     Filesystem      Size  Used Avail Use% Mounted on
     shm              64M     0   64M   0% /dev/shm
+    Swap:           2.0Gi          0B       2.0Gi
+    SwapTotal:       2097148 kB
     max locked memory           (kbytes, -l) 65536
     open files                          (-n) 1024
+    virtual memory              (kbytes, -v) 16777216
+    vm.overcommit_memory = 2
 
 `free` without units tells by its command line or, failing that, by its size: a machine that trains
 has 4 GiB to 4 TiB. `df -h` rounds up, so its slack is a whole unit.
@@ -31,7 +35,10 @@ if TYPE_CHECKING:
     from oomdoctor.units import Size
 
 SHM = "/dev/shm"  # noqa: S108 - the mount's name in a table, no file is made
-ANCHORS = ("mem:", "memtotal:", "memavailable:", SHM, "max locked memory", "open files")
+ANCHORS = (
+    *("mem:", "memtotal:", "memavailable:", "swaptotal:", SHM),
+    *("max locked memory", "open files", "kbytes, -v)", "overcommit_memory"),
+)
 FIGURE = r"\d+(?:\.\d+)?(?:[KMGTP]i?B?|B)?"
 FREE_SWITCH = {"-k": 1 << 10, "-m": 1 << 20, "-g": 1 << 30, "-b": 1}
 DF_BLOCK = 1 << 10
@@ -47,7 +54,12 @@ def _memory_row() -> re.Pattern[str]:
 
 @cache
 def _meminfo() -> re.Pattern[str]:
-    return re.compile(r"\bMem(?P<what>Total|Available):\s+(?P<count>\d+) kB")
+    return re.compile(r"\b(?P<of>Mem|Swap)(?P<what>Total|Available|Free):\s+(?P<count>\d+) kB")
+
+
+@cache
+def _swap_row() -> re.Pattern[str]:
+    return re.compile(rf"\s*Swap:\s+(?P<total>{FIGURE})\s+{FIGURE}\s+(?P<free>{FIGURE})\s*$")
 
 
 @cache
@@ -60,7 +72,7 @@ def _mount() -> re.Pattern[str]:
 @cache
 def _limits() -> re.Pattern[str]:
     return re.compile(
-        r"(?P<what>max locked memory|open files)\s+\((?:kbytes, )?-[ln]\)\s+"
+        r"(?P<what>max locked memory|open files|virtual memory)\s+\((?:kbytes, )?-[lnv]\)\s+"
         r"(?P<count>\d+|unlimited)"
     )
 
@@ -70,6 +82,7 @@ def read(document: Document) -> Reading:
     seen: dict[str, list[tuple[int, Fact]]] = {}
     switch: int | None = None
     block = DF_BLOCK
+    whole = ""
     for index, line in enumerate(document.lines):
         if len(line.text) > MAX_TABLE_LINE:
             continue
@@ -78,7 +91,12 @@ def read(document: Document) -> Reading:
         block = _block_unit(line.text) or block
         if not _speaks(line.text):
             continue
-        for fact in _facts_of(document, line, switch=switch, block=block):
+        row = _memory_row().match(line.text) if "Mem:" in line.text else None
+        whole = row["total"] if row is not None else whole
+        for fact in (
+            *_facts_of(document, line, switch=switch, block=block),
+            *_swap_facts(document, line, unit=_free_unit(whole, switch)),
+        ):
             seen.setdefault(fact.key, []).append((index, fact))
     failure = failure_index(document)
     chosen = [
@@ -94,7 +112,8 @@ def _block_unit(text: str) -> int | None:
 
 
 def _speaks(text: str) -> bool:
-    return "Mem" in text or SHM in text or "locked memory" in text or "open files" in text
+    words = ("Mem", "Swap", SHM, "locked memory", "open files", "virtual memory", "overcommit_m")
+    return any(word in text for word in words)
 
 
 def _facts_of(
@@ -130,6 +149,8 @@ def _memory_facts(document: Document, line: LogLine, switch: int | None) -> Iter
         return
     info = _meminfo().search(line.text)
     if info is not None:
+        if info["what"] == "Free":
+            return  # page cache can be given back: what counts is what is available
         key = f"host.ram_{info['what'].lower()}"
         size = size_of(info["count"], 1 << 10)
         yield stated(key, size.bytes, document.quote(line, *info.span()), slack=size.slack_bytes)
@@ -145,6 +166,23 @@ def _memory_facts(document: Document, line: LogLine, switch: int | None) -> Iter
             yield stated(f"host.ram_{what}", size.bytes, quote, slack=size.slack_bytes)
 
 
+def _swap_facts(document: Document, line: LogLine, *, unit: int) -> Iterator[Fact]:
+    if "Swap" not in line.text:
+        return
+    info = _meminfo().search(line.text)
+    if info is not None and info["of"] == "Swap":
+        size = size_of(info["count"], 1 << 10)
+        key = f"host.swap_{info['what'].lower()}"
+        yield stated(key, size.bytes, document.quote(line, *info.span()), slack=size.slack_bytes)
+        return
+    found = _swap_row().match(line.text)
+    if found is not None:
+        for what in ("total", "free"):
+            size = _size(found[what], unit)
+            quote = document.quote(line, *found.span())
+            yield stated(f"host.swap_{what}", size.bytes, quote, slack=size.slack_bytes)
+
+
 def _mount_facts(document: Document, line: LogLine, block: int) -> Iterator[Fact]:
     found = _mount().search(line.text) if SHM in line.text else None
     if found is None:
@@ -156,6 +194,9 @@ def _mount_facts(document: Document, line: LogLine, block: int) -> Iterator[Fact
 
 
 def _limit_facts(document: Document, line: LogLine) -> Iterator[Fact]:
+    strict = re.search(r"\bovercommit_memory\s*[:=]\s*(\d)", line.text)
+    if strict is not None:
+        yield flag("host.overcommit_strict", document.quote(line), value=strict[1] == "2")
     found = _limits().search(line.text)
     if found is None:
         return
@@ -163,6 +204,9 @@ def _limit_facts(document: Document, line: LogLine) -> Iterator[Fact]:
     if found["what"] == "open files":
         if found["count"].isdigit():
             yield stated("host.open_files_limit", int(found["count"]), quote)
+    elif found["what"] == "virtual memory":
+        if found["count"].isdigit():
+            yield stated("host.address_limit", int(found["count"]) << 10, quote)
     elif found["count"].isdigit():
         yield stated("host.memlock_limit", int(found["count"]) << 10, quote)
     else:

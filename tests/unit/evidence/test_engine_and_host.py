@@ -100,6 +100,8 @@ HOST: dict[str, dict[str, Value]] = {
     "free_h.txt": {
         "host.ram_total": 125 * GIB,
         "host.ram_available": gib(3.9),
+        "host.swap_total": 2 * GIB,
+        "host.swap_free": 0,
         "host.shm_total": 64 * MIB,
         "host.shm_available": 4 * MIB,
     },
@@ -109,6 +111,15 @@ HOST: dict[str, dict[str, Value]] = {
         "host.ram_available": 4120000 << 10,
         "host.memlock_limit": 64 * MIB,
         "host.open_files_limit": 1024,
+    },
+    "ulimit_strict.txt": {
+        "host.overcommit_strict": True,
+        "host.memlock_unlimited": True,
+        "host.open_files_limit": 4096,
+        "host.address_limit": 32 * GIB,
+        "host.ram_total": 131072000 << 10,
+        "host.swap_total": 8388604 << 10,
+        "host.swap_free": 8388604 << 10,
     },
 }
 

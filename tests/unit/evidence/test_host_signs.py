@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from oomdoctor.evidence import host_signs, torch_oom
-from tests.unit.evidence.documents import document_of
+from tests.unit.evidence.documents import document_of, raw_text
+
+if TYPE_CHECKING:
+    from oomdoctor.model.core import Value
 
 SIGNS = [
     ("RuntimeError: DataLoader worker (pid 5) is killed by signal: Killed.", "host-oom",
@@ -85,3 +90,149 @@ def test_a_kill_behind_a_gpu_failure_is_a_consequence_without_facts() -> None:
 
     assert [failure.consequence for failure in reading.failures] == [True]
     assert reading.facts == ()
+
+
+KILL: dict[str, Value] = {"host.oom_kill": True, "host.killed": True}
+KILLERS: list[tuple[str, str, str | None]] = [
+    ("systemd-oomd[9]: Killed /user.slice/a.scope due to memory pressure for /user.slice being",
+     "systemd-oomd", None),
+    ("systemd-oomd[9]: Killed /user.slice/a.scope due to memory used (9) / total (9) and swap",
+     "systemd-oomd", None),
+    ("systemd[1]: a.scope: systemd-oomd killed 41 process(es) in this unit.", "systemd-oomd", None),
+    ("systemd[1]: trainer.service: Failed with result 'oom-kill'.", "kernel", None),
+    ("earlyoom[9]: low memory! at or below SIGTERM limits: mem 10.00%, swap 10.00%",
+     "earlyoom", "machine"),
+    ('earlyoom[9]: sending SIGKILL to process 7 uid 1 "python": badness 900, VmRSS 51234 MiB',
+     "earlyoom", "machine"),
+    ("slurmstepd: error: Exceeded step memory limit at some point.", "slurm", "group"),
+    ("slurmstepd: error: Detected 2 oom-kill event(s) in step 8.batch cgroup. Some of your",
+     "slurm", "group"),
+    ("slurmstepd: error: Detected 1 oom-kill event(s) in StepId=8.0. Some of your", "slurm",
+     "group"),
+    ("slurmstepd: error: Job 8 exceeded virtual memory limit (9 > 8), being killed", "slurm",
+     "group"),
+    ("srun: error: node12: task 3: Out Of Memory", "slurm", "group"),
+    ("srun: error: node12: tasks 0-3,7: Out Of Memory", "slurm", "group"),
+    ("8812.batch        batch OUT_OF_ME+    0:125              33403212K", "slurm", "group"),
+    ("State: OUT_OF_MEMORY (exit code 0)", "slurm", "group"),
+    ("8812|train|OUT_OF_MEMORY|32Gn|", "slurm", "group"),
+    ("=>> PBS: job killed: mem 68157440kb exceeded limit 67108864kb", "batch-system", "group"),
+    ("TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.", "batch-system", "group"),
+    ("Error from slot1: Job has gone over memory limit of 16384 megabytes.", "batch-system",
+     "group"),
+    ("Warning  OOMKilling  34s  kernel-monitor  details", "kubernetes", "group"),
+    ("The node was low on resource: memory. Threshold quantity: 100Mi", "kubernetes", "machine"),
+    ("System OOM encountered, victim process: python, pid: 99111", "kubernetes", "machine"),
+    ('            "OOMKilled": true,', "docker", "group"),
+    ("Task was killed due to the node running low on memory.", "ray", "machine"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "killer", "scope"), KILLERS)
+def test_who_killed_for_memory_is_named(text: str, killer: str, scope: str | None) -> None:
+    reading = host_signs.read(document_of(text))
+
+    told = {**KILL, "host.killer": killer}
+    assert [failure.kind for failure in reading.failures] == ["host-oom"]
+    assert ({**told, "host.kill_scope": scope} if scope else told) == {
+        one.key: one.value for one in reading.facts
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "zsh: killed     python train.py",
+        "[1]    4711 killed     python train.py",
+        "make: *** [Makefile:7: train] Killed",
+        "Loading checkpoint shards:   0%|          | 0/2 [00:00<?, ?it/s]Killed",
+        "已杀死",
+        "Container killed on request. Exit code is 137",
+        "      Exit Code:    137",
+        '            "ExitCode": 137,',
+        "command terminated with exit code 137",
+        "DAMN ! worker 2 (pid: 411) died, killed by signal 9 :( trying respawn ...",
+        "WorkerLostError: Worker exited prematurely: signal 9 (SIGKILL) Job: 3.",
+        "The exit codes of the workers are {SIGKILL(-9)}",
+        "Process finished with exit code 137 (interrupted by signal 9: SIGKILL)",
+        "ProcessExitedException: process 0 terminated with signal SIGKILL",
+    ],
+)
+def test_a_bare_kill_is_known_in_many_words(text: str) -> None:
+    facts = {one.key: one.value for one in host_signs.read(document_of(text)).facts}
+    assert facts == {"host.killed": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("pyarrow.lib.ArrowMemoryError: malloc of size 4294967296 failed", 4294967296),
+        ("memory allocation of 8589934592 bytes failed", 8589934592),
+        ("OSError: [Errno 12] Cannot allocate memory", None),
+        ("OSError: Can't read data (unable to allocate memory for chunk)", None),
+        ("RuntimeError: bad allocation", None),
+    ],
+)
+def test_a_refused_allocation_of_a_library_is_known(text: str, size: int | None) -> None:
+    facts = {one.key: one.value for one in host_signs.read(document_of(text)).facts}
+    assert facts.get("host.allocation_failed") is True
+    assert facts.get("host.requested") == size
+
+
+@pytest.mark.parametrize("code", [8, 1450, 1455])
+def test_windows_refusals_are_one_kind(code: int) -> None:
+    text = f"OSError: [WinError {code}] The request could not be met"
+    facts = {one.key: one.value for one in host_signs.read(document_of(text)).facts}
+    assert facts == {"host.allocation_failed": True, "host.paging_file": True}
+
+
+@pytest.mark.parametrize(
+    ("before", "fact"),
+    [
+        ('  File "/usr/lib/python3.10/multiprocessing/shared_memory.py", line 9, in __init__',
+         "host.shm_error"),
+        ('  File "/env/torch/serialization.py", line 9, in save', "host.disk_full"),
+    ],
+)  # fmt: skip
+def test_the_lines_before_tell_a_full_disk_from_full_shared_memory(before: str, fact: str) -> None:
+    text = f"{before}\nOSError: [Errno 28] No space left on device"
+    assert [fact] == [one.key for one in host_signs.read(document_of(text)).facts]
+
+
+def test_a_refused_fork_is_told_from_a_refused_array() -> None:
+    text = "    self.pid = os.fork()\nOSError: [Errno 12] Cannot allocate memory"
+    facts = {one.key: one.value for one in host_signs.read(document_of(text)).facts}
+    assert facts == {"host.allocation_failed": True, "host.fork_failed": True}
+
+
+def test_a_kill_behind_a_time_limit_says_nothing_about_memory() -> None:
+    reading = host_signs.read(document_of(raw_text("host", "slurm_time_limit.txt")))
+    facts = {one.key: one.value for one in reading.facts}
+    assert facts == {"host.ended_outside": True, "launch.ended_by": "time-limit"}
+
+
+def test_a_cancel_behind_a_kill_for_memory_is_its_consequence() -> None:
+    reading = host_signs.read(document_of(raw_text("host", "slurm_exceeded.txt")))
+    told = {failure.kind: failure.consequence for failure in reading.failures}
+    assert told == {"host-oom": False, "other": True}
+    assert "host.ended_outside" not in {one.key for one in reading.facts}
+
+
+def test_a_kill_that_a_person_asked_for_is_no_shortage() -> None:
+    reading = host_signs.read(document_of(raw_text("host", "kernel_manual.txt")))
+    assert {"host.ended_outside"} == {one.key for one in reading.facts}
+
+
+@pytest.mark.parametrize(
+    ("reason", "fact"),
+    [
+        (": No space left on device (28)", "host.shm_error"),
+        (": Cannot allocate memory (12)", "host.shm_error"),
+        ("", "host.shm_open_failed"),
+    ],
+)
+def test_a_shared_object_fails_for_the_reason_that_is_given(reason: str, fact: str) -> None:
+    text = (
+        f"RuntimeError: unable to open shared memory object </torch_3_9> in read-write mode{reason}"
+    )
+    assert [fact] == [one.key for one in host_signs.read(document_of(text)).facts]
