@@ -71,7 +71,7 @@ def test_a_failure_literal_holds_the_short_one_that_finds_it_within_reach() -> N
     ("text", "literal", "strong"),
     [
         (b"CUDA OUT OF MEMORY", b"out of memory", True),
-        (b"RESOURCE_EXHAUSTED: 4G", b"resource_exhaust", True),
+        (b"RESOURCE_EXHAUSTED: 4G", b"resource_exhausted", True),
         (b"a.sh: line 3:  77 Killed       python a.py", b"killed   ", True),
         (b"\nKilled\n", b"\nkilled\n", True),
         (b"3 processes killed", b"kill", False),
@@ -93,6 +93,14 @@ def test_a_literal_on_every_line_hides_no_failure_and_yields_few_places() -> Non
     strong = {hit.literal for hit in hits if hit.strong}
     assert {b"killed process", b"out of memory"} == strong
     assert len(hits) < 20
+
+
+def test_the_c_library_finds_what_python_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [path.read_bytes() for path in logs()] + [b"a\x00 ERROR", b"err\x00or", b""]
+    found = [sieve.present_in(text) for text in texts]
+    monkeypatch.setattr(sieve, "_memmem", lambda: None)
+
+    assert [sieve.present_in(text) for text in texts] == found
 
 
 def test_hyperscan_finds_what_the_standard_library_finds() -> None:
