@@ -131,7 +131,7 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "HOST",
-        rf"(?<![A-Za-z0-9_.])(?:{_KEYS}){IS}{_IT}(?=[\"'\\,;:}}\]]|[ \t]*$)",
+        rf"(?<![A-Za-z0-9_.])(?:{_KEYS}){IS}{_IT}(?=[\"'\\/,;:}}\]]|[ \t]*$)",
         ("host", "node", "addr", "name", "server", "rdzv", "bastion", "process_ip", "head"),
         accept=_is_host,
     ),

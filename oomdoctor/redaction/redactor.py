@@ -29,6 +29,7 @@ PATTERNS: tuple[Pattern, ...] = (
 WIDE = tuple(pattern for pattern in PATTERNS if not pattern.gates)
 GATED = tuple(pattern for pattern in PATTERNS if pattern.gates)
 _SHORT = 3
+_LONG_SECRET = 12
 _MASKED = 2
 
 
@@ -116,8 +117,7 @@ class Redactor:
     def _by_secrets(self, text: str) -> str:
         held = self._placeholders.secrets
         if self._literal[0] != len(held):
-            listed = "|".join(map(re.escape, sorted(held, key=len, reverse=True)))
-            self._literal = (len(held), re.compile(listed))
+            self._literal = (len(held), _secrets_pattern(held))
         pattern = self._literal[1]
         return (
             text if pattern is None else pattern.sub(lambda found: self._told(found[0], held), text)
@@ -158,6 +158,15 @@ def _names_pattern(names: Mapping[str, str]) -> re.Pattern[str]:
     if short:
         parts.append(rf"(?:(?<![\w.-])|(?<=\\[nrt]))(?:{short})(?![\w-])")
     return re.compile("|".join(parts))
+
+
+def _secrets_pattern(secrets: Mapping[str, str]) -> re.Pattern[str]:
+    """Match secrets wherever they stand; a short one could be the beginning of a word."""
+    ordered = sorted(secrets, key=len, reverse=True)
+    long = [re.escape(one) for one in ordered if len(one) >= _LONG_SECRET]
+    short = [re.escape(one) for one in ordered if len(one) < _LONG_SECRET]
+    words = [rf"(?:(?<![^\W_])|(?<=\\[nrt]))(?:{'|'.join(short)})(?![^\W_])"] if short else []
+    return re.compile("|".join([*long, *words]))
 
 
 def _masked(value: str) -> str:

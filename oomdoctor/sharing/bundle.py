@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomdoctor import __version__
@@ -129,6 +130,6 @@ def _own_names(inputs: Inputs) -> Iterator[str]:
     for key in ("USER", "LOGNAME", "USERNAME", "HOSTNAME", "COMPUTERNAME"):
         yield f"{key}={os.environ.get(key, '')}"
     yield f"HOSTNAME={platform.node()}"
-    yield os.path.expanduser("~/")  # noqa: PTH111 - a text to learn from
+    yield f"{Path.home()}/"
     for item in inputs.items:
         yield os.path.realpath(item.path) if item.path != STDIN else ""

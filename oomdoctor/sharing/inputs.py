@@ -110,7 +110,7 @@ def text_of(source: Source) -> str:
 
 def shared_name(path: str) -> str:
     """Return the name of an input without folders and without the suffix of a compression."""
-    name = "standard-input.txt" if path == STDIN else os.path.basename(path)  # noqa: PTH119 - the path may be of Windows
+    name = "standard-input.txt" if path == STDIN else Path(path).name
     for suffix in _PACKED:
         name = name.removesuffix(suffix)
     return name or "input.txt"
