@@ -79,7 +79,7 @@ _TELLING = (
     r"(?:pass(?:word|wd|phrase|wort)|(?<=[_A-Za-z])pwd|secret|credential|api[_-]?key"
     r"|(?:access|private|account|auth|signing|encryption|session|license|deploy|master|shared"
     r"|security|subscription|ssh)[_-]?key|auth[_-]?token|access[_-]?token|refresh[_-]?token"
-    r"|bearer[_-]?token|webhook)"
+    r"|bearer[_-]?token|webhook|(?<![A-Za-z0-9])pw(?=[\"'\\ ]{0,3}[:=]))"
 )
 _NO_SECRET = re.compile(
     r"(?i)(?:true|false|none|null|nil|yes|no|on|off|undefined|optional|required|str|string|bool"
@@ -138,7 +138,7 @@ def _is_b64(found: re.Match[str]) -> bool:
 
 
 def _values() -> Iterator[Pattern]:
-    gates = ("pass", "pwd", "secret", "key", "token", "credential", "webhook")
+    gates = ("pass", "pwd", "pw", "secret", "key", "token", "credential", "webhook")
     after = rf"[\w-]{{0,24}}{QUOTES}[ \t]{{0,8}}(?::|=>?|:=)[ \t]{{0,8}}(?:!!?\w+ )?"
     key = rf"(?i){_TELLING}{after}"
     for quote, inside in (('"', r'(?:[^"\\\n]|\\.)'), ("'", r"[^'\n]")):
