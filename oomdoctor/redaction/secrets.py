@@ -268,11 +268,3 @@ PATTERNS: tuple[Pattern, ...] = (
     *_known_beginnings(),
     Pattern("SECRET", r"(?P<it>[0-9a-f]{40})(?![0-9A-Za-z])", (), accept=_is_bare_key),
 )
-
-
-def is_secret_start(text: str) -> bool:
-    """Say whether a text ends within a key that has a known beginning."""
-    return (
-        compiled(r"(?:" + "|".join(map(re.escape, BEGINNINGS)) + r")[\w.=+/-]{0,400}$").search(text)
-        is not None
-    )
