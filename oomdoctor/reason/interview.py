@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 LEAST_BITS = 0.02
 """A question that promises less is not worth putting."""
 
-SETTLED = 0.90
+SETTLED = 0.95
 """A leading cause that is established and this probable needs no further question."""
 
-REFINES_BITS = 0.12
+REFINES_BITS = 0.06
 """What a question has to promise where the leading cause is established already."""
 
 _READING_S = 3.0
@@ -141,31 +141,52 @@ def _word(value: object) -> str:
 
 
 def prospect(question: Question, supposing: Supposing) -> Prospect:
-    """Judge every answer to a question, and how far the uncertainty would drop on average."""
+    """Judge every answer to a question, and how much the answer tells about the cause."""
     beliefs = [supposing.given(choice.sets) for choice in question.choices]
     chances = answer_chances([one.share for one in question.choices], supposing.now, beliefs)
-    outcomes = tuple(map(Outcome, question.choices, chances, beliefs))
-    expected = math.fsum(one.probability * entropy(one.belief.masses) for one in outcomes)
-    gain = max(0.0, entropy(supposing.now.masses) - expected) * question.answered
-    return Prospect(question=question, gain_bits=gain, outcomes=outcomes)
+    total = chance_of_each(chances, supposing.now)
+    return Prospect(
+        question=question,
+        gain_bits=information(chances, supposing.now) * question.answered,
+        outcomes=tuple(map(Outcome, question.choices, total, beliefs)),
+    )
 
 
 def answer_chances(
     shares: Sequence[float], now: Belief, beliefs: Sequence[Belief]
-) -> tuple[float, ...]:
-    """Return how probable each answer is: under every cause by its rules, else as usual.
+) -> dict[str, list[float]]:
+    """Return for each cause how probable each answer is where that cause holds.
 
     What an answer adds to a cause's score says how much more often it is given where that cause
-    holds than elsewhere.
+    holds than elsewhere, where it is given as often as usual.
     """
-    chances = [0.0] * len(shares)
-    for name, mass in now.masses.items():
+    chances = {}
+    for name in now.masses:
         ratios = [_ratio(name, now, belief) for belief in beliefs]
         weights = [share * ratio for share, ratio in zip(shares, ratios, strict=True)]
         total = math.fsum(weights)
-        for at, weight in enumerate(weights):
-            chances[at] += mass * (weight / total if total > 0 else shares[at])
-    return tuple(chances)
+        chances[name] = [weight / total for weight in weights] if total > 0 else list(shares)
+    return chances
+
+
+def chance_of_each(chances: Mapping[str, Sequence[float]], now: Belief) -> list[float]:
+    """Return how probable each answer is, over all causes."""
+    rows = [(mass, chances[name]) for name, mass in now.asking.items()]
+    return [math.fsum(mass * row[at] for mass, row in rows) for at in range(len(rows[0][1]))]
+
+
+def information(chances: Mapping[str, Sequence[float]], now: Belief) -> float:
+    """Return by how many bits the answer lowers the uncertainty about the cause on average."""
+    total = chance_of_each(chances, now)
+    return max(
+        0.0,
+        math.fsum(
+            mass * chance * math.log2(chance / all_in_all)
+            for name, mass in now.asking.items()
+            for chance, all_in_all in zip(chances[name], total, strict=True)
+            if chance > 0 and mass > 0
+        ),
+    )
 
 
 def _ratio(name: str, now: Belief, then: Belief) -> float:
@@ -173,11 +194,6 @@ def _ratio(name: str, now: Belief, then: Belief) -> float:
         return 1.0
     score = then.scores.get(name)
     return 0.0 if score is None else math.exp(min(score - now.scores[name], _FIRMEST_NATS))
-
-
-def entropy(masses: Mapping[str, float]) -> float:
-    """Return the uncertainty of a distribution in bits."""
-    return -math.fsum(mass * math.log2(mass) for mass in masses.values() if mass > 0)
 
 
 def moves(before: Belief, after: Belief, *, shown: int = 3) -> tuple[Move, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.facts.given import parse_given
 from oomdoctor.model.enums import Truth
-from oomdoctor.reason.candidates import Candidate, score_of, strongest_per_cause
+from oomdoctor.reason.candidates import Candidate, resource_of, score_of
 from oomdoctor.reason.rank import lend_to_broader, posterior
 from oomdoctor.reason.resource import certain_resource
 from oomdoctor.rules.evaluate import condition_verdict, leaves_of, nats
@@ -19,20 +19,45 @@ if TYPE_CHECKING:
     from oomdoctor.rules.shape import Cause, Condition, Rule, RuleSet
 
 OTHER = "something else"
+# What a broad cause counts for while finer ones that would explain it are possible.
+_BROAD_COUNTS = 0.1
 
 
 class Belief:
-    """A posterior over causes, with the log scores that it came from."""
+    """A posterior over causes, with the log scores that it came from.
 
-    __slots__ = ("masses", "scores")
+    `masses` is what the ranking shows. In `asking` nothing is lent to a broader cause, and one
+    that finer causes would explain further counts little: it tells what is still worth asking.
+    """
 
-    def __init__(self, candidates: Sequence[Candidate]) -> None:
-        """Normalise the scores of candidates, one per cause."""
-        self.scores = {one.cause.id: one.score for one in candidates}
-        shares, other = posterior([one.score for one in candidates])
-        shares = lend_to_broader(candidates, shares)
-        self.masses = dict(zip(self.scores, shares, strict=True))
-        self.masses[OTHER] = other
+    __slots__ = ("_candidates", "asking", "masses", "scores")
+
+    def __init__(self, candidates: Iterable[Candidate]) -> None:
+        """Keep the strongest candidate of each cause; the masses are found when asked for."""
+        best: dict[str, Candidate] = {}
+        for one in candidates:
+            held = best.get(one.cause.id)
+            if held is None or (-one.score, one.is_open) < (-held.score, held.is_open):
+                best[one.cause.id] = one
+        self._candidates = list(best.values())
+        self.scores = {name: one.score for name, one in best.items()}
+
+    def __getattr__(self, name: str) -> dict[str, float]:
+        """Normalise the scores, the first time that somebody looks."""
+        if name not in ("asking", "masses"):
+            raise AttributeError(name)
+        shares, other = posterior(list(self.scores.values()))
+        lent = lend_to_broader(self._candidates, shares)
+        self.masses = {**dict(zip(self.scores, lent, strict=True)), OTHER: other}
+        broad = _broad(self._candidates)
+        damped = [
+            share * (_BROAD_COUNTS if cause in broad else 1.0)
+            for cause, share in zip(self.scores, shares, strict=True)
+        ]
+        total = sum(damped) + other
+        self.asking = dict(zip(self.scores, (one / total for one in damped), strict=True))
+        self.asking[OTHER] = other / total
+        return self.masses if name == "masses" else self.asking
 
     @property
     def leader(self) -> str:
@@ -120,8 +145,20 @@ class Supposing:
         return _belief(candidates)
 
 
+def _broad(candidates: Sequence[Candidate]) -> set[str]:
+    """Return the causes of the host that are certain and that others explain further."""
+    finer = {
+        near for one in candidates if resource_of(one.cause) == "host" for near in one.cause.near
+    }
+    return {
+        one.cause.id
+        for one in candidates
+        if one.cause.id in finer and not one.is_open and resource_of(one.cause) == "host"
+    }
+
+
 def _belief(candidates: Iterable[Candidate | None]) -> Belief:
-    return Belief(strongest_per_cause(one for one in candidates if one is not None))
+    return Belief(one for one in candidates if one is not None)
 
 
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> set[str]:
