@@ -12,11 +12,12 @@ import re
 from functools import cache
 
 from oomdoctor.evidence import symptom_words as words
+from oomdoctor.evidence.symptom_phrases import PLAIN
 from oomdoctor.record import NamedTuple
 
 MOST = 2000
 _WELL_BEFORE_BAD = re.compile(
-    r"[;.!?\n]|,|\bbut\b|\bhowever\b|\bwhile\b|\bwhereas\b|\bthen\b|\balthough\b|\bthough\b"
+    r"[;!?\n]|\.(?=\s|$)|,|\bbut\b|\bhowever\b|\bwhile\b|\bwhereas\b|\bthen\b|\balthough\b|\bthough\b"
 )
 _AND = re.compile(r"\band\b")
 
@@ -30,7 +31,7 @@ class Clause(NamedTuple):
 
 def read(text: str) -> tuple[str, ...]:
     """Return the facts, as KEY=VALUE, that a few sentences state; each key once."""
-    low = " ".join(text[:MOST].lower().replace("’", "'").split())
+    low = " ".join(text[:MOST].lower().replace("\u2019", "'").split())
     clauses = clauses_of(low)
     found: dict[str, str] = {}
     for item in (*_places(clauses), *_plain(clauses), *_growth(clauses), *_moment(clauses)):
@@ -108,7 +109,7 @@ def _plain(clauses: list[Clause]) -> list[str]:
     whole = "; ".join(clause.text for clause in clauses)
     return [
         item
-        for pattern, items in words.PLAIN
+        for pattern, items in PLAIN
         for hit in [_compiled(pattern).search(whole)]
         if hit is not None and not _denied(whole[: hit.start()])
         for item in items
