@@ -5,18 +5,20 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from oomdoctor.facts import questions_job, questions_run
+from oomdoctor.facts import questions_host, questions_job, questions_paste, questions_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from oomdoctor.facts.question import Question
 
+TABLES = (questions_run, questions_job, questions_host, questions_paste)
+
 
 @cache
 def questions() -> Mapping[str, Question]:
     """Return all questions by id, in the order of the tables."""
-    return {one.id: one for table in (questions_run, questions_job) for one in table.ROWS}
+    return {one.id: one for table in TABLES for one in table.ROWS}
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Questions about the job and the machine: the card, what runs, settings, main memory."""
+"""Questions about the job: who is on the card, what runs, with which settings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ROWS = (
             Choice("one card is full, the others are nearly empty", ("gpu.imbalance=0.6",), 0.05),
             Choice("a slice of a card (MIG)", ("gpu.mig=true",), 0.03),
         ),
-        seconds=10,
+        seconds=9,
         settled=("gpu.foreign", "gpu.process_rows", "gpu.process_table_empty", "oom.capacity"),
         only_if=ON_CARD,
         answered=0.8,
@@ -107,25 +107,6 @@ ROWS = (
         only_if=ON_CARD,
         answered=0.75,
         hint="for example: Qwen2.5-7B, RTX 4090 24GB, batch 4, seq 2048",
-    ),
-    Question(
-        id="config",
-        text="Can you paste the config, the command line or the training loop?",
-        kind="paste",
-        choices=(
-            Choice("checkpointing is off", ("train.grad_checkpointing=false",), 0.4),
-            Choice("outputs are collected", ("code.appends_outputs=true",), 0.08),
-            Choice("the loss tensor is summed", ("code.loss_accumulated=true",), 0.07),
-            Choice("full training", ("train.full_finetune=true", "states.total_share=1.2"), 0.1),
-            Choice(
-                "nothing of note",
-                ("code.appends_outputs=false", "code.loss_accumulated=false"),
-                0.35,
-            ),
-        ),
-        seconds=25,
-        settled=("job.text",),
-        answered=0.5,
     ),
     Question(
         id="keeps",
@@ -223,61 +204,6 @@ ROWS = (
         seconds=8,
         settled=("dist.world_size", "dist.kind"),
         only_if=ON_CARD,
-    ),
-    yes_no(
-        "offload",
-        "Are optimizer states or weights offloaded to main memory (CPU)?",
-        yes=("optimizer.offload=cpu",),
-        no=("optimizer.offload=none",),
-        share=0.2,
-        only_if=TRAINS,
-    ),
-    Question(
-        id="workers",
-        text="How many DataLoader workers run (num_workers)?",
-        kind="number",
-        choices=(
-            Choice("none", ("data.workers=0",), 0.3),
-            Choice("a few", ("data.workers=2",), 0.2),
-            Choice("eight", ("data.workers=8",), 0.5),
-        ),
-        seconds=6,
-        fact="data.workers",
-        settled=("data.workers",),
-    ),
-    Question(
-        id="shm",
-        text="How large is the shared memory? (df -h /dev/shm)",
-        kind="number",
-        choices=(
-            Choice("the default of containers", ("host.shm_total=64 MiB",), 0.5),
-            Choice("large", ("host.shm_total=32 GiB",), 0.5),
-        ),
-        seconds=8,
-        fact="host.shm_total",
-        settled=("host.shm_total", "host.shm_available"),
-        only_if=("host.shm_error=true",),
-        hint="a size such as 64M",
-    ),
-    yes_no(
-        "container",
-        "Does it run in a container (Docker, Kubernetes)?",
-        yes=("env.container=true",),
-        no=("env.container=false",),
-    ),
-    Question(
-        id="platform",
-        text="Which operating system?",
-        kind="choice",
-        choices=(
-            Choice("Linux", ("env.platform=linux",), 0.72),
-            Choice("Windows", ("env.platform=windows",), 0.16),
-            Choice("WSL2 on Windows", ("env.platform=wsl",), 0.08),
-            Choice("macOS", ("env.platform=macos",), 0.04),
-        ),
-        seconds=5,
-        settled=("env.platform",),
-        answered=0.98,
     ),
     yes_no(
         "graphs",
