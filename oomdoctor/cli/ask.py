@@ -65,7 +65,8 @@ class Interview:
             if found:
                 return found[0]
         diagnosis = view.diagnosis()
-        leading = view.supposing.now.masses.get(view.supposing.now.leader, 0.0)
+        now = view.supposing.now
+        leading = now.asking.get(now.leader, 0.0)
         established = diagnosis.conclusive and diagnosis.answer in ("cause", "not_gpu_oom")
         return interview.next_question(self._options, conclusive=established, leading=leading)
 

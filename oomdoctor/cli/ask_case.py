@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from oomdoctor import pipeline
 from oomdoctor.facts.derive import derive
 from oomdoctor.facts.given import parse_given
+from oomdoctor.gathering import Gathered
 from oomdoctor.reason import interview
 from oomdoctor.reason.supposing import Supposing
 from oomdoctor.reason.timeline import first_failure
@@ -47,14 +48,12 @@ class View:
 class Case:
     """The inputs, read once, and the rules."""
 
-    def __init__(
-        self, gathered: pipeline.Gathered, rules: RuleSet, given: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, gathered: Gathered, rules: RuleSet, given: Sequence[str] = ()) -> None:
         """Take what was read, the rules in force and the facts of the command line."""
         self.rules = rules
         self._gathered = gathered
         self._given = tuple(given)
-        self._read: dict[Answer, pipeline.Gathered] = {}
+        self._read: dict[Answer, Gathered] = {}
 
     def stated(self, answers: Sequence[Answer]) -> tuple[Fact, ...]:
         """Return the facts stated on the command line and in answers, the answers first."""
@@ -62,17 +61,18 @@ class Case:
         found |= {item.partition("=")[0]: item for item in interview.stated(answers)}
         return parse_given(found.values())
 
-    def joined(self, answers: Sequence[Answer]) -> pipeline.Gathered:
+    def joined(self, answers: Sequence[Answer]) -> Gathered:
         """Return the inputs together with the words and pastes of the answers."""
         parts = [self._heard(answer) for answer in answers if answer.text]
         dropped = {key for answer in answers for key in answer.drops}
-        joined = pipeline.Gathered()
+        joined = Gathered()
         told = any(one.failures for one in parts) and not _has_figures(self._gathered)
         for part in [*parts, self._gathered]:
             joined.facts += [fact for fact in part.facts if fact.key not in dropped]
             joined.config_facts += [fact for fact in part.config_facts if fact.key not in dropped]
             joined.readings += part.readings
             joined.artifacts += part.artifacts
+            joined.logs += part.logs
             joined.closes |= part.closes
             joined.notes += part.notes
             if part is not self._gathered or not told:
@@ -99,9 +99,10 @@ class Case:
             artifacts=view.gathered.artifacts,
             notes=view.gathered.notes,
             sources=pipeline.derived_sources(),
+            logs=view.gathered.logs,
         )
 
-    def _heard(self, answer: Answer) -> pipeline.Gathered:
+    def _heard(self, answer: Answer) -> Gathered:
         """Read the text of an answer like any input: a paste by its content, words as a note."""
         if answer not in self._read:
             text = answer.text.rstrip("\n") + "\n"
@@ -112,7 +113,7 @@ class Case:
         return self._read[answer]
 
 
-def _as_note(text: str, question: str) -> pipeline.Gathered:
+def _as_note(text: str, question: str) -> Gathered:
     note = pipeline.gather((), config=[text])
     if question not in _OF_THIS_JOB:
         note.config_facts = [one for one in note.config_facts if one.key not in _OF_ANOTHER_TRY]
@@ -123,7 +124,7 @@ def _as_note(text: str, question: str) -> pipeline.Gathered:
     return note
 
 
-def _has_figures(gathered: pipeline.Gathered) -> bool:
+def _has_figures(gathered: Gathered) -> bool:
     """Say whether a failure that was read states more than that there was one."""
     return any(
         fact.key == "oom.requested" or not failure.kind.startswith("gpu")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomdoctor import pipeline
@@ -124,7 +125,7 @@ def _theme(asked: Asked) -> Theme:
 
 
 def _absolute(paths: Sequence[str]) -> list[str]:
-    return [path if path == "-" else os.path.abspath(path) for path in paths]
+    return [path if path == "-" else str(Path(path).resolve()) for path in paths]
 
 
 def _once(items: Sequence[str]) -> tuple[str, ...]:

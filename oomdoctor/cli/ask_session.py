@@ -10,6 +10,7 @@ import json
 import os
 import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oomdoctor.errors import InputError, Location
@@ -44,18 +45,18 @@ def write(session: Session, path: str) -> None:
         "facts": list(session.facts),
         "answers": [_as_dict(answer) for answer in session.answers],
     }
-    folder = os.path.dirname(os.path.abspath(path))
+    folder = Path(path).resolve().parent
     try:
-        os.makedirs(folder, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         handle, draft = tempfile.mkstemp(prefix=".interview-", dir=folder)
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
                 file.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(draft, path)
+            Path(draft).replace(path)
         except BaseException:
-            os.unlink(draft)
+            Path(draft).unlink()
             raise
     except OSError as error:
         raise InputError(
@@ -66,8 +67,7 @@ def write(session: Session, path: str) -> None:
 def read(path: str) -> Session:
     """Read a session; InputError where the file is none."""
     try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read: {error.strerror}", location=Location(path=path)) from error
     except ValueError as error:
@@ -93,11 +93,10 @@ def read(path: str) -> Session:
 
 def default_path(environ: Mapping[str, str]) -> str:
     """Return where a new interview is kept: the user's state folder, a name by the clock."""
-    home = os.path.expanduser("~")
     base = environ.get("XDG_STATE_HOME") or environ.get("LOCALAPPDATA")
-    base = base or os.path.join(home, ".local", "state")
+    folder = Path(base) if base else Path.home() / ".local" / "state"
     name = time.strftime("interview-%Y%m%d-%H%M%S")
-    return os.path.join(base, "oomdoctor", f"{name}-{os.getpid()}.json")
+    return str(folder / "oomdoctor" / f"{name}-{os.getpid()}.json")
 
 
 def _as_dict(answer: Answer) -> dict[str, object]:
