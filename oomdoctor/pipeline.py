@@ -20,7 +20,7 @@ from oomdoctor.reason.timeline import first_failure, timeline_facts
 from oomdoctor.record import replace
 
 if TYPE_CHECKING:
-    from oomdoctor.evidence.source import Source
+    from oomdoctor.evidence.source import Progress, Source
     from oomdoctor.inputs import Item
     from oomdoctor.model.core import Fact, Failure
     from oomdoctor.model.plan import Diagnosis
@@ -33,7 +33,7 @@ LINES_OF_MANY = 300
 """Lines kept of each log without a memory failure, where there are many logs."""
 
 
-def diagnose(
+def diagnose(  # noqa: PLR0913 - the front door of the library: each is one thing to ask for
     inputs: str | Sequence[str],
     *,
     config: str | Mapping[str, object] | Sequence[str] | None = None,
@@ -43,6 +43,7 @@ def diagnose(
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
     stdin: BinaryIO | None = None,
+    progress: Progress | None = None,
 ) -> Diagnosis:
     """Diagnose logs, tables and configs.
 
@@ -50,12 +51,13 @@ def diagnose(
     several paths, the text or a mapping. `facts` are "KEY=VALUE" strings that outrank everything
     read, `rules` are directories with further rules, `preview` lets sandbox rules speak.
     `select` and `ignore` are starts of codes: of the rules that may speak, and that may not.
+    `progress` is told now and then how many bytes of how many have been read.
     """
     from oomdoctor.rules.loader import load_rules
     from oomdoctor.rules.selection import selected
 
     given = parse_given(facts)
-    gathered = gather(inputs, config=config, stdin=stdin)
+    gathered = gather(inputs, config=config, stdin=stdin, progress=progress)
     ruleset = load_rules(tuple(rules), preview=preview)
     ruleset = selected(ruleset, select=select, ignore=ignore)
     book = assemble(gathered, given)
@@ -76,11 +78,13 @@ def gather(
     *,
     config: str | Mapping[str, object] | Sequence[str] | None = None,
     stdin: BinaryIO | None = None,
+    progress: Progress | None = None,
 ) -> Gathered:
     """Read all inputs and configs; what cannot be understood becomes a note."""
     gathered = Gathered()
     items = items_of(inputs, gathered.notes)
-    add_inputs(gathered, _read_all(items, stdin=stdin, notes=gathered.notes))
+    readings = _read_all(items, stdin=stdin, notes=gathered.notes, progress=progress)
+    add_inputs(gathered, readings)
     if isinstance(config, Mapping):
         config = json.dumps(config, indent=1, default=str) + "\n"
     needed = not gathered.artifacts
@@ -129,7 +133,12 @@ def _own_facts(failure: Failure) -> tuple[Fact, ...]:
 
 
 def _read_all(
-    items: Sequence[Item], *, stdin: BinaryIO | None, notes: list[str], needed: bool = True
+    items: Sequence[Item],
+    *,
+    stdin: BinaryIO | None,
+    notes: list[str],
+    needed: bool = True,
+    progress: Progress | None = None,
 ) -> list[FileReading]:
     """Read every item, large ones side by side.
 
@@ -137,7 +146,7 @@ def _read_all(
     that is not there is a mistake in any case.
     """
     most_text = LINES_OF_MANY if len(items) > MANY_LOGS else 0
-    outcomes = _side_by_side(items, most_text)
+    outcomes = _side_by_side(items, most_text, progress)
     readings: list[FileReading] = []
     faults: list[InputError] = []
     for item in items:
@@ -145,7 +154,7 @@ def _read_all(
             label = _label("<text>", sum(one.artifact.path is None for one in readings))
             readings.append(read_one(source_of_text(item.text, name=label), most_text=most_text))
             continue
-        outcome = outcomes.get(item.path) or _outcome(item.path, stdin, most_text)
+        outcome = outcomes.get(item.path) or _outcome(item.path, stdin, most_text, progress)
         if isinstance(outcome, InputError):
             _check_there(item.path, outcome)
             faults.append(outcome)
@@ -155,18 +164,23 @@ def _read_all(
     return readings
 
 
-def _side_by_side(items: Sequence[Item], most_text: int) -> Mapping[str, FileReading | InputError]:
+def _side_by_side(
+    items: Sequence[Item], most_text: int, progress: Progress | None
+) -> Mapping[str, FileReading | InputError]:
     files = sorted((item for item in items if item.size), key=lambda item: -item.size)
     if len(files) < 2 or sum(item.size for item in files) < LARGE_BYTES:
         return {}
     from oomdoctor.side_by_side import read_side_by_side
 
-    return read_side_by_side([item.path or "" for item in files], most_text=most_text)
+    sizes = {item.path or "": item.size for item in files}
+    return read_side_by_side(sizes, most_text=most_text, progress=progress)
 
 
-def _outcome(path: str, stdin: BinaryIO | None, most_text: int) -> FileReading | InputError:
+def _outcome(
+    path: str, stdin: BinaryIO | None, most_text: int, progress: Progress | None
+) -> FileReading | InputError:
     try:
-        return read_path(path, stdin=stdin, most_text=most_text)
+        return read_path(path, stdin=stdin, most_text=most_text, progress=progress)
     except InputError as fault:
         return fault
 

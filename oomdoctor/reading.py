@@ -18,7 +18,7 @@ from oomdoctor.record import dataclass, replace
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-    from oomdoctor.evidence.source import Source
+    from oomdoctor.evidence.source import Progress, Source
     from oomdoctor.model.core import Artifact, Fact
 
 CONFIG_KINDS = frozenset({"config", "script"})
@@ -38,9 +38,15 @@ class FileReading:
     config: Source | None = None
 
 
-def read_path(path: str, *, stdin: BinaryIO | None = None, most_text: int = 0) -> FileReading:
+def read_path(
+    path: str,
+    *,
+    stdin: BinaryIO | None = None,
+    most_text: int = 0,
+    progress: Progress | None = None,
+) -> FileReading:
     """Read one path; InputError where it cannot be read."""
-    return read_one(read_source(path, stdin=stdin), most_text=most_text)
+    return read_one(read_source(path, stdin=stdin, progress=progress), most_text=most_text)
 
 
 def read_one(source: Source, *, most_text: int = 0) -> FileReading:

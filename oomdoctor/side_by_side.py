@@ -15,17 +15,31 @@ from oomdoctor.errors import InputError, Location
 from oomdoctor.reading import FileReading, read_path
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Future
+
+    from oomdoctor.evidence.source import Progress
 
     Outcome = FileReading | InputError
 
 MOST_WORKERS = 16
 
 
-def read_side_by_side(paths: Sequence[str], *, most_text: int) -> Mapping[str, Outcome]:
-    """Read all paths; what cannot be read comes back as the error."""
-    outcomes = _read(paths, workers=_workers(len(paths)), most_text=most_text)
+def read_side_by_side(
+    sizes: Mapping[str, int], *, most_text: int, progress: Progress | None = None
+) -> Mapping[str, Outcome]:
+    """Read all paths, whose sizes are given; what cannot be read comes back as the error."""
+    paths = list(sizes)
+    total = sum(sizes.values())
+    done = 0
+
+    def told(path: str) -> None:
+        nonlocal done
+        done += sizes[path]
+        if progress is not None:
+            progress(done, total)
+
+    outcomes = _read(paths, workers=_workers(len(paths)), most_text=most_text, told=told)
     lost = [path for path in paths if path not in outcomes]
     for path in lost:
         again = _read([path], workers=1, most_text=most_text)
@@ -35,7 +49,13 @@ def read_side_by_side(paths: Sequence[str], *, most_text: int) -> Mapping[str, O
     return outcomes
 
 
-def _read(paths: Sequence[str], *, workers: int, most_text: int) -> dict[str, Outcome]:
+def _read(
+    paths: Sequence[str],
+    *,
+    workers: int,
+    most_text: int,
+    told: Callable[[str], None] | None = None,
+) -> dict[str, Outcome]:
     outcomes: dict[str, Outcome] = {}
     with ProcessPoolExecutor(max_workers=workers) as pool:
         jobs = [(path, pool.submit(_read_one, path, most_text)) for path in paths]
@@ -43,6 +63,8 @@ def _read(paths: Sequence[str], *, workers: int, most_text: int) -> dict[str, Ou
             outcome = _result(job)
             if outcome is not None:
                 outcomes[path] = outcome
+            if told is not None:
+                told(path)
     return outcomes
 
 

@@ -22,6 +22,7 @@ from oomdoctor.cli.options import (
 from oomdoctor.cli.output import say, theme_for, write_result
 
 if TYPE_CHECKING:
+    from oomdoctor.cli.progress import Bar
     from oomdoctor.model.plan import Diagnosis
 
 ANSWERED = ("cause", "not_gpu_oom")
@@ -160,16 +161,31 @@ def _diagnose(asked: Asked, stdin: BinaryIO | None) -> Diagnosis:
     from oomdoctor.cli.settings import rule_directories
     from oomdoctor.pipeline import diagnose
 
-    return diagnose(
-        asked["files"],
-        config=asked["config"] or None,
-        facts=asked["fact"],
-        rules=(*rule_directories(), *asked["rules"]),
-        preview=asked["preview"],
-        select=codes_of(asked["select"]),
-        ignore=codes_of(asked["ignore"]),
-        stdin=stdin,
-    )
+    bar = _bar(quiet=asked["quiet"])
+    try:
+        return diagnose(
+            asked["files"],
+            config=asked["config"] or None,
+            facts=asked["fact"],
+            rules=(*rule_directories(), *asked["rules"]),
+            preview=asked["preview"],
+            select=codes_of(asked["select"]),
+            ignore=codes_of(asked["ignore"]),
+            stdin=stdin,
+            progress=bar,
+        )
+    finally:
+        if bar is not None:
+            bar.close()
+
+
+def _bar(*, quiet: bool) -> Bar | None:
+    """Return a progress bar where somebody watches standard error."""
+    if quiet or sys.stderr is None or not sys.stderr.isatty():
+        return None
+    from oomdoctor.cli.progress import Bar
+
+    return Bar(sys.stderr)
 
 
 def _rendered(diagnosis: Diagnosis, asked: Asked) -> str:
