@@ -154,6 +154,8 @@ def balance_facts(plan: Plan) -> Iterator[Fact]:
         yield _fact("gpu.free", plan.free[failing])
         if failing in plan.total:
             yield _fact("gpu.total", plan.total[failing])
+    if len(names) > 1:
+        yield _summed("serve.available", list(plan.free.values()))
     if failing is not None and not any(name == failing for name, _ in plan.buffers):
         one = plan.free[failing]
         source = "nothing was placed on the device before"

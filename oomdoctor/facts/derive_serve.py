@@ -18,6 +18,8 @@ _WORDS = (
     ("lmdeploy", r"\blmdeploy\b(?! *=*=? *v?\d)|cache_max_entry_count"),
     ("tensorrt-llm", r"\btrtllm-|\btensorrt[-_]llm\b(?! *=*=? *v?\d)"),
     ("sglang", r"sglang[. ](?:launch_server|serve)|mem[-_]fraction[-_]static"),
+    ("mlc", r"\bmlc_llm\b(?! *=*=? *v?\d)|\bmlc[-_]chat\b"),
+    ("exllama", r"\bexllama(?:v2|v3)?\b(?! *=*=? *v?\d)"),
     ("vllm", r"\bvllm[. ](?:serve|entrypoints)|from vllm import"),
     ("ctranslate2", r"faster[-_]whisper\b(?! *=*=? *v?\d)|\bWhisperModel\(|import ctranslate2"),
     ("diffusion-ui", r"(?i:\bComfyUI\b|stable-diffusion-webui|\bInvokeAI\b|\bFooocus\b)"),

@@ -35,6 +35,7 @@ FIGURES: list[tuple[ModuleType, str, dict[str, Value]]] = [
             "serve.ubatch": 512,
             "serve.flash_attention": False,
             "gpu.free": 7936 * MIB,
+            "serve.available": 17664 * MIB,
             "serve.fullest_share": 8192 / 7936,
             "serve.emptiest_share": 4608 / 9728,
         },
