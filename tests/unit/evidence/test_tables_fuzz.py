@@ -29,6 +29,11 @@ READERS = (
     "vllm_log",
     "host_tables",
     "host_use",
+    "host_processes",
+    "host_signs",
+    "kernel_kill",
+    "job_accounts",
+    "containers",
     "trials",
     "data_sizes",
 )
@@ -47,7 +52,7 @@ LINES = tuple(
     for path in sorted((RAW / folder).iterdir())
     for line in path.read_text(encoding="utf-8").splitlines()
 )
-MAY_BE_NEGATIVE = ("serve.kv_cache",)
+MAY_BE_NEGATIVE = ("serve.kv_cache", "host.victim_adjustment", "host.kill_order")
 
 
 @st.composite
@@ -92,8 +97,14 @@ def test_damaged_tables_never_raise_and_give_possible_figures(name: str, text: s
         "<" * 30_000 + "fb_memory_usage>" * 2_000,
         "\n".join(["|   0  Tesla T4   Off | 00000000:00:04.0 Off | 0 |"] * 3_000),
         "\n".join(["A=1 " * 120 + "PYTORCH_CUDA_ALLOC_CONF"] * 500),
+        "\n".join(["[   4411]  1000  4411  9111222  2097152 18874368 0 0 python3"] * 3_000)
+        + "\nOut of memory: Killed process 1 (python3) total-vm:1kB, anon-rss:1kB",
+        "Killed process 1 (" + "(" * 30_000 + " total-vm: invoked oom-killer: gfp_mask=",
     ],
-    ids=["bars", "digits", "assignments", "names", "brackets", "many-rows", "many-assignments"],
+    ids=[
+        *("bars", "digits", "assignments", "names", "brackets", "many-rows", "many-assignments"),
+        *("many-tasks", "parentheses"),
+    ],
 )
 def test_hostile_lines_do_not_hang(name: str, text: str) -> None:
     with no_hang():
