@@ -16,6 +16,7 @@ from oomdoctor.cli.output import theme_for, write_result
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from oomdoctor.facts.question import Question
     from oomdoctor.model.core import FactSpec
     from oomdoctor.render.layout import Line
     from oomdoctor.render.theme import Theme
@@ -37,7 +38,7 @@ class Facts(HelpWithExamples):
     "-f", "--format", type=click.Choice(["text", "json"]), default="text", show_default=True
 )
 def command(pattern: str | None, **others: str) -> int:
-    """List facts: key, kind and meaning.
+    """List facts: key, kind and meaning; --ask marks those that an interview asks for.
 
     PATTERN is a key with * and ?, or a word out of the key or its meaning.
     """
@@ -73,6 +74,9 @@ def matching(pattern: str | None) -> list[FactSpec]:
 def _table(rows: Sequence[FactSpec], theme: Theme) -> list[Line]:
     from oomdoctor.render.layout import Span, flow
 
+    from oomdoctor.facts.questions import questions_by_fact
+
+    asked = questions_by_fact()
     widest = max(len(row.key) for row in rows)
     lines: list[Line] = []
     for row in rows:
@@ -80,11 +84,17 @@ def _table(rows: Sequence[FactSpec], theme: Theme) -> list[Line]:
         if len(head) > theme.width // 2:
             lines.append((Span(row.key, "strong"), Span(f"  {row.kind.value}", "dim")))
             head = "    "
-        lines += flow([Span(row.doc)], width=theme.width, first=head)
+        parts = [Span(row.doc)]
+        if row.key in asked:
+            parts.append(Span(f" --ask: {asked[row.key].text}", "dim"))
+        lines += flow(parts, width=theme.width, first=head)
     return lines
 
 
 def _as_dict(row: FactSpec) -> dict[str, object]:
+    from oomdoctor.facts.questions import questions_by_fact
+
+    question = questions_by_fact().get(row.key)
     return {
         "key": row.key,
         "kind": row.kind.value,
@@ -93,4 +103,16 @@ def _as_dict(row: FactSpec) -> dict[str, object]:
         "obtain": row.obtain,
         "cost_s": row.cost_s,
         "closed_by": list(row.closed_by),
+        "question": None if question is None else question.text,
+        "answers": {} if question is None else _answers(question, row.key),
+    }
+
+
+def _answers(question: Question, key: str) -> dict[str, str]:
+    """Return the answers that state `key`, each with the value it states."""
+    return {
+        choice.text: item.partition("=")[2]
+        for choice in question.choices
+        for item in choice.sets
+        if item.partition("=")[0] == key
     }

@@ -23,10 +23,13 @@ def questions() -> Mapping[str, Question]:
 
 @cache
 def questions_by_fact() -> Mapping[str, Question]:
-    """Return for each fact that an answer states the question that asks for it first."""
-    found: dict[str, Question] = {}
+    """Return for each fact that an answer states the question that is most about it."""
+    found: dict[str, tuple[int, Question]] = {}
     for one in questions().values():
-        if one.kind in ("choice", "number"):
-            for key in one.facts:
-                found.setdefault(key, one)
-    return found
+        if one.kind not in ("choice", "number"):
+            continue
+        for key in one.facts:
+            weight = sum(item.partition("=")[0] == key for each in one.choices for item in each.sets)
+            if key not in found or weight > found[key][0]:
+                found[key] = (weight, one)
+    return {key: one for key, (_, one) in found.items()}

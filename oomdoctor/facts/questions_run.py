@@ -74,7 +74,7 @@ ROWS = (
             ),
             Choice("an illegal memory access", ("fault.illegal_access=true",), 0.01),
         ),
-        seconds=5,
+        seconds=4,
         settled=(
             "oom.seen",
             "host.killed",
