@@ -36,6 +36,7 @@ _LAUNCHER = (
     r"\bKilling subprocess \d+|\bChildFailedError\b|\bexit ?code\s*: -?[1-9]\d* \(pid"
     r"|\(exitcode: -?[1-9]\d*\)|exits with return code = -?[1-9]|\bProcessExitedException\b"
     r"|Sending process \d+ closing signal SIGTERM|\bProcessRaisedException\b"
+    r"|\bCalledProcessError: Command .*returned non-zero exit status [1-9]"
 )
 _CRASH = (
     r"^\s*(?:\S{1,40} )?(?:Segmentation fault|Aborted|Bus error|Floating point exception)\b"
@@ -87,7 +88,10 @@ def crash_failures(document: Document, facts: Sequence[Fact]) -> Iterator[Failur
             signs.clear()
     for kind in ("exception", "crash", "launcher"):
         if kind in signs:
-            yield _failure(document, signs[kind], facts if kind == "launcher" else ())
+            if kind == "launcher":
+                yield _told_by_launcher(document, signs[kind], facts)
+            else:
+                yield _failure(document, signs[kind], "other")
             return
 
 
@@ -110,26 +114,32 @@ def _goes_on(line: LogLine) -> bool:
     return found is not None and (found.step or 0) > 0
 
 
-def _failure(document: Document, line: LogLine, facts: Sequence[Fact]) -> Failure:
-    quote = document.quote(line)
-    kind = "other"
-    stated = [Fact(key="failure.other", value=True, quotes=(quote,))]
+def _told_by_launcher(document: Document, line: LogLine, facts: Sequence[Fact]) -> Failure:
+    """Return a kill where main memory was nearly full, a crash by its signal, else a lost worker.
+
+    A launcher that names neither signal nor exception leaves open what its child ran into.
+    """
     full = next((fact for fact in facts if fact.key == "host.used_share"), None)
     if full is not None and isinstance(full.value, float) and full.value >= FULL:
-        kind = "host-oom"
         killed = Fact(
             key="host.killed",
             value=True,
             origin=Origin.DERIVED,
-            quotes=(quote, *full.quotes),
+            quotes=(document.quote(line), *full.quotes),
             source="the launcher ended its children without a message, main memory nearly full",
         )
-        stated = [killed]
+        return _failure(document, line, "host-oom", killed)
+    crashed = any(fact.key == "launch.signal" for fact in facts)
+    return _failure(document, line, "other" if crashed else "lost")
+
+
+def _failure(document: Document, line: LogLine, kind: str, told: Fact | None = None) -> Failure:
+    quote = document.quote(line)
     return Failure(
         kind=kind,
         order=line.number,
         line_quote=quote,
-        facts=tuple(stated),
+        facts=(told or Fact(key="failure.other", value=True, quotes=(quote,)),),
         rank=line.rank,
         stamp=line.stamp,
     )

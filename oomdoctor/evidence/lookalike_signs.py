@@ -60,7 +60,7 @@ SIZES = (
 )
 LIMITS = (
     other(
-        ("out of resource: registers", "too many resources requested for launch"),
+        ("out of resource: ", "too many resources requested for launch"),
         r"out of resource: (?:registers|threads)|too many resources requested for launch",
         "fault.launch_resources",
         "launch",

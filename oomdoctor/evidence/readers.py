@@ -72,7 +72,10 @@ TEXT_CHARS = 256 * 1024
 LINES_AFTER_FAILURE = 200
 MOST_TRACED = 128
 """Of so many failures the traceback and phase are read; the others are only counted."""
-_NO_FAILURES = ("Warning", "KeyboardInterrupt", "SystemExit", "StopIteration")
+_NO_FAILURES = (
+    *("Warning", "KeyboardInterrupt", "SystemExit", "StopIteration"),
+    *("ChildFailedError", "CalledProcessError", "ProcessExitedException"),
+)
 
 
 class Reader(Protocol):

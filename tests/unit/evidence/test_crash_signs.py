@@ -9,16 +9,18 @@ from tests.unit.evidence.documents import document_of
 
 BAD_ENDS = [
     "ValueError: Expected input batch_size (32) to match target batch_size (31).",
-    "[INFO] [launch.py:315:sigkill_handler] Killing subprocess 4711",
-    "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
-    "  exitcode  : 1 (pid: 4711)",
-    "[ERROR] [launch.py:325:sigkill_handler] ['python', 'a.py'] exits with return code = 1",
     "Segmentation fault (core dumped)",
     "Fatal Python error: Aborted",
     "terminate called after throwing an instance of 'c10::Error'",
     "Process finished with exit code 1",
-    "subprocess.CalledProcessError: Command 'python a.py' returned non-zero exit status 1.",
     "Traceback (most recent call last):",
+]
+TOLD_BY_LAUNCHERS = [
+    "[INFO] [launch.py:315:sigkill_handler] Killing subprocess 4711",
+    "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
+    "  exitcode  : 1 (pid: 4711)",
+    "[ERROR] [launch.py:325:sigkill_handler] ['python', 'a.py'] exits with return code = 1",
+    "subprocess.CalledProcessError: Command 'python a.py' returned non-zero exit status 1.",
 ]
 GOOD_ENDS = [
     "Process finished with exit code 0",
@@ -30,10 +32,15 @@ GOOD_ENDS = [
 ]
 
 
-@pytest.mark.parametrize("text", BAD_ENDS)
-def test_a_sign_of_a_bad_end_is_a_failure_of_another_kind(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [*((text, "other") for text in BAD_ENDS), *((text, "lost") for text in TOLD_BY_LAUNCHERS)],
+)
+def test_a_bad_end_is_a_failure_and_what_a_launcher_alone_tells_stays_open(
+    text: str, kind: str
+) -> None:
     (failure,) = read_all(document_of(f"loading data\n{text}")).failures
-    assert (failure.kind, failure.order) == ("other", 2)
+    assert (failure.kind, failure.order) == (kind, 2)
     assert [
         fact.key for fact in failure.facts if fact.key.startswith(("failure.", "host.", "oom."))
     ] == ["failure.other"]
@@ -55,7 +62,7 @@ def test_the_exception_is_named_rather_than_the_launcher_that_follows_it() -> No
     assert failure.line_quote.text == "ValueError: bad value"
 
 
-@pytest.mark.parametrize(("percent", "kind"), [("91.5", "host-oom"), ("34.0", "other")])
+@pytest.mark.parametrize(("percent", "kind"), [("91.5", "host-oom"), ("34.0", "lost")])
 def test_a_launcher_ending_its_children_in_a_full_machine_is_a_kill(
     percent: str, kind: str
 ) -> None:
@@ -71,3 +78,9 @@ def test_a_launcher_ending_its_children_in_a_full_machine_is_a_kill(
 def test_a_known_failure_is_not_joined_by_signs_of_its_wake() -> None:
     text = "RuntimeError: CUDA out of memory.\nKilling subprocess 1\nSegmentation fault"
     assert [failure.kind for failure in read_all(document_of(text)).failures] == ["gpu-oom"]
+
+
+def test_a_launcher_that_names_the_signal_of_a_crash_leaves_nothing_open() -> None:
+    text = "ChildFailedError:\n  exitcode  : -11 (pid: 4711)"
+    (failure,) = read_all(document_of(text)).failures
+    assert failure.kind == "other"

@@ -21,7 +21,7 @@ def ended(by: str) -> Expected:
 
 FAILURES: dict[str, Expected] = {
     "accelerate_sigkill": KILLED,
-    "accelerate_status": ("other", {"failure.other": True}),
+    "accelerate_status": ("lost", {"failure.other": True}),
     "composer_killed": KILLED,
     "deepspeed_memory": KILLED,
     "deepspeed_sigbus": SHM,
