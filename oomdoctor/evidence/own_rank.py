@@ -43,7 +43,10 @@ def _values(document: Document) -> Iterator[tuple[str, int]]:
         text = document.lines[index].text[:2000]
         if any(word in text for word in _OF_OTHERS):
             continue
+        job = "world" in text or "local" in text.lower()
         for match in _pattern().finditer(text):
+            if match["label"] == "rank" and not job:
+                continue  # that of an adapter, perhaps
             label = (match["label"] or "of").lower().replace("global_", "")
             yield label, int(match["a"] or match["b"])
 
@@ -51,6 +54,6 @@ def _values(document: Document) -> Iterator[tuple[str, int]]:
 @cache
 def _pattern() -> re.Pattern[str]:
     return re.compile(
-        r"(?<![A-Za-z])(?P<label>(?:global_|local_|LOCAL_|GLOBAL_)?(?:RANK|rank))'?\s?[=:]\s?"
+        r"(?<![A-Za-z_])(?P<label>(?:global_|local_|LOCAL_|GLOBAL_)?(?:RANK|rank))'?\s?[=:]\s?"
         r"(?P<a>\d{1,5})\b|(?i:\brank) (?P<b>\d{1,5}) (?:of|/) \d{1,5}\b"
     )
