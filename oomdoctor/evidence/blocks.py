@@ -11,14 +11,16 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from oomdoctor.evidence.encoding import decode
 from oomdoctor.evidence.long_lines import blocks_of
-from oomdoctor.evidence.sifter import Piece, Sifter, chosen
 from oomdoctor.record import NamedTuple
+from oomdoctor.units import format_count, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from oomdoctor.evidence.long_lines import Block
+    from oomdoctor.evidence.sifter import Piece
 
 BLOCK_BYTES = 256 * 1024
 WHOLE_BYTES = 2 * 1024 * 1024
@@ -51,6 +53,8 @@ def keep(
             break
     else:
         return _whole(b"".join(held))
+    from oomdoctor.evidence.sifter import Sifter
+
     sifter = Sifter()
     for chunk in chain(_emptied(held), even):
         sifter.feed(chunk)
@@ -62,6 +66,8 @@ def keep(
 
 def kept_of(pieces: Iterable[Piece], *, total_bytes: int, total_lines: int) -> Kept:
     """Make blocks of the pieces that are worth their room."""
+    from oomdoctor.evidence.sifter import chosen
+
     blocks: list[Block] = []
     cut: dict[int, None] = {}
     for piece in chosen(pieces):
@@ -100,3 +106,46 @@ def _emptied(held: list[bytes]) -> Iterator[bytes]:
     held.reverse()
     while held:
         yield held.pop()
+
+
+def numbered_lines(kept: Kept) -> tuple[tuple[tuple[int, str], ...], tuple[str, ...]]:
+    """Decode the blocks to numbered lines; also return what had to be replaced."""
+    numbered: list[tuple[int, str]] = []
+    notes: dict[str, None] = {}
+    for block in kept.blocks:
+        text, note = decode(block.data)
+        if note is not None:
+            notes[note] = None
+        if "\x00" in text:
+            text = text.replace("\x00", "")
+            notes["NUL bytes were dropped"] = None
+        numbered.extend(enumerate(_split(text, block), start=block.first_line))
+    return without_last(tuple(numbered)), tuple(notes)
+
+
+def _split(text: str, block: Block) -> list[str]:
+    lines = text.split("\n")
+    return lines[: block.lines] if text.endswith("\n") else lines
+
+
+def without_last(lines: tuple[tuple[int, str], ...]) -> tuple[tuple[int, str], ...]:
+    """Drop the empty line that a final line feed leaves behind."""
+    return lines[:-1] if lines and not lines[-1][1] else lines
+
+
+def notes_of(kept: Kept, *, name: str) -> Iterator[str]:
+    """Tell what was cut or left out of the input `name`."""
+    if kept.total_bytes == 0:
+        yield f"{name}: the input is empty"
+    held = sum(len(block.data) for block in kept.blocks)
+    if kept.cut_lines:
+        listed = ", ".join(str(line) for line in kept.cut_lines[:5])
+        more = "" if len(kept.cut_lines) <= 5 else f" and {len(kept.cut_lines) - 5} more"
+        yield f"{name}: over-long lines were cut: line {listed}{more}"
+    lines = sum(block.lines for block in kept.blocks)
+    if not kept.whole:
+        yield (
+            f"{name}: {format_size(kept.total_bytes)} are too much to hold: read"
+            f" {format_size(held)} (head, tail and around signs of failure),"
+            f" skipped {format_count(max(0, kept.total_lines - lines))} lines"
+        )

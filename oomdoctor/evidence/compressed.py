@@ -22,7 +22,7 @@ class Damaged(Exception):  # noqa: N818 - it is a state of the data, and never r
     """The compressed data breaks off or does not decode, before any text came out of it."""
 
 
-class Unsupported(Exception):  # noqa: N818 - same
+class UnsupportedError(Exception):
     """This Python cannot decompress the format; the message says what to install."""
 
 
@@ -93,7 +93,9 @@ def _zstd_maker() -> tuple[Callable[[], _Decompressor], tuple[type[Exception], .
     try:
         zstandard: Any = import_module("zstandard")
     except ImportError as error:
-        raise Unsupported("install the package that does: pip install 'oomdoctor[zstd]'") from error
+        raise UnsupportedError(
+            "install the package that does: pip install 'oomdoctor[zstd]'"
+        ) from error
     make = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES).decompressobj
     return lambda: _Zstandard(make), (zstandard.ZstdError, EOFError)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.evidence.sieve import strong_in
 from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -94,6 +93,8 @@ def _parts(line: bytes) -> tuple[list[bytes], bool]:
 
 def _cut(part: bytes) -> bytes:
     """Keep the head, the tail, and what surrounds the first literal of a failure between them."""
+    from oomdoctor.evidence.sieve import strong_in
+
     pieces = [part[:_PIECE], part[-_PIECE:]]
     between = part[_PIECE - _AROUND : -_PIECE + _AROUND]
     at = strong_in(between)

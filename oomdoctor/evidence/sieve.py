@@ -10,6 +10,7 @@ With the extra `fast` one scan by hyperscan says which of the short literals a b
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -148,10 +149,9 @@ def _judged(lowered: bytes, anchor: bytes, at: int) -> Hit:
 @cache
 def _filter() -> Callable[[bytes], Iterable[bytes]]:
     """Return what says which short literals a block has: hyperscan's scan, or our own."""
-    try:
+    with suppress(Exception):  # an extra that is absent or broken is done without
         return scanner()
-    except Exception:  # noqa: BLE001 - an extra that is absent or broken is done without
-        return present_in
+    return present_in
 
 
 def present_in(data: bytes) -> Iterable[bytes]:

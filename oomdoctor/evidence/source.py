@@ -7,19 +7,18 @@ import stat
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import InputError, Location
-from oomdoctor.evidence.blocks import WHOLE_BYTES, keep
-from oomdoctor.evidence.encoding import SAMPLE_BYTES, Encoding, decode, encoding_of, transcode
+from oomdoctor.evidence.blocks import WHOLE_BYTES, keep, notes_of, numbered_lines, without_last
+from oomdoctor.evidence.encoding import SAMPLE_BYTES, Encoding, encoding_of, transcode
 from oomdoctor.evidence.sniff import kind_of
 from oomdoctor.model.core import Artifact
 from oomdoctor.record import NamedTuple, dataclass, replace
-from oomdoctor.units import format_count, format_size
+from oomdoctor.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
     from oomdoctor.evidence.blocks import Kept
-    from oomdoctor.evidence.long_lines import Block
 
     Progress = Callable[[int, int | None], None]
 
@@ -97,7 +96,7 @@ def source_of_text(text: str, *, name: str = "<text>") -> Source:
     return _named(
         Source(
             artifact=_artifact(name, None, len(text)),
-            lines=_without_last(lines),
+            lines=without_last(lines),
             ends_open=not text.endswith("\n"),
         )
     )
@@ -171,9 +170,9 @@ def _read_stream(file: BinaryIO, reading: _Reading) -> Source:
     if kept is None:
         text = _as_utf8(chunks, encoding)
         kept = keep(text, whole_bytes=reading.whole_bytes, progress=counting)
-    lines, decoding = _lines(kept)
+    lines, decoding = numbered_lines(kept)
     notes.extend(f"{name}: {note}" for note in decoding)
-    notes.extend(_notes_of(kept, name=name))
+    notes.extend(notes_of(kept, name=name))
     if unpacked is not None and kept.total_bytes >= UNPACKED_LIMIT_BYTES:
         limit = format_size(UNPACKED_LIMIT_BYTES)
         notes.append(f"{name}: it unpacks to more than {limit}, of which only the first were read")
@@ -243,7 +242,7 @@ def _unpack(chunks: Iterator[bytes], *, name: str) -> tuple[Iterator[bytes], str
 
 
 def _decompressed(chunks: Iterator[bytes], format_name: str, *, name: str) -> Iterator[bytes]:
-    from oomdoctor.evidence.compressed import Damaged, Unsupported, decompress
+    from oomdoctor.evidence.compressed import Damaged, UnsupportedError, decompress
 
     try:
         yield from decompress(chunks, format_name, limit_bytes=UNPACKED_LIMIT_BYTES)
@@ -253,7 +252,7 @@ def _decompressed(chunks: Iterator[bytes], format_name: str, *, name: str) -> It
             location=Location(path=name),
             hint="decompress what is left of it and give the text",
         ) from error
-    except Unsupported as error:
+    except UnsupportedError as error:
         raise InputError(
             f"this is {format_name}-compressed data, which this Python does not read by itself",
             location=Location(path=name),
@@ -272,45 +271,3 @@ def _skip(chunks: Iterator[bytes], count: int) -> Iterator[bytes]:
     for chunk in chunks:
         yield chunk[count:]
         count = 0
-
-
-def _lines(kept: Kept) -> tuple[tuple[tuple[int, str], ...], tuple[str, ...]]:
-    """Decode the blocks to numbered lines; also return what had to be replaced."""
-    numbered: list[tuple[int, str]] = []
-    notes: dict[str, None] = {}
-    for block in kept.blocks:
-        text, note = decode(block.data)
-        if note is not None:
-            notes[note] = None
-        if "\x00" in text:
-            text = text.replace("\x00", "")
-            notes["NUL bytes were dropped"] = None
-        numbered.extend(enumerate(_split(text, block), start=block.first_line))
-    return _without_last(tuple(numbered)), tuple(notes)
-
-
-def _split(text: str, block: Block) -> list[str]:
-    lines = text.split("\n")
-    return lines[: block.lines] if text.endswith("\n") else lines
-
-
-def _without_last(lines: tuple[tuple[int, str], ...]) -> tuple[tuple[int, str], ...]:
-    """Drop the empty line that a final line feed leaves behind."""
-    return lines[:-1] if lines and not lines[-1][1] else lines
-
-
-def _notes_of(kept: Kept, *, name: str) -> Iterator[str]:
-    if kept.total_bytes == 0:
-        yield f"{name}: the input is empty"
-    held = sum(len(block.data) for block in kept.blocks)
-    if kept.cut_lines:
-        listed = ", ".join(str(line) for line in kept.cut_lines[:5])
-        more = "" if len(kept.cut_lines) <= 5 else f" and {len(kept.cut_lines) - 5} more"
-        yield f"{name}: over-long lines were cut: line {listed}{more}"
-    lines = sum(block.lines for block in kept.blocks)
-    if not kept.whole:
-        yield (
-            f"{name}: {format_size(kept.total_bytes)} are too much to hold: read"
-            f" {format_size(held)} (head, tail and around signs of failure),"
-            f" skipped {format_count(max(0, kept.total_lines - lines))} lines"
-        )
