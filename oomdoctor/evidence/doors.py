@@ -6,7 +6,10 @@ modules. Readers that nearly every log needs are not listed, they are always ask
 
 from __future__ import annotations
 
+from oomdoctor.evidence.doors_devices import DEVICE_DOORS
+
 DOORS: dict[str, tuple[str, ...]] = {
+    **DEVICE_DOORS,
     "kernel_kill": (
         "invoked oom-killer",
         "killed process ",
@@ -84,39 +87,6 @@ DOORS: dict[str, tuple[str, ...]] = {
         "reserved",
         "max_ma",
     ),
-    "nvidia_smi": (
-        "mib /",
-        "mib|",
-        "mib |",
-        "nvidia-smi",
-        "running processes found",
-        "e. process",
-        "wddm",
-    ),
-    "nvidia_smi_full": ("fb memory usage", "attached gpus", "used gpu memory"),
-    "nvidia_smi_list": ("(uuid: ", "# gpu "),
-    "nvidia_smi_query": (
-        "memory.used",
-        "memory.total",
-        "memory.free",
-        "used_memory",
-        "used_gpu_memory",
-    ),
-    "nvidia_smi_xml": ("<nvidia_smi_log", "<fb_memory_usage"),
-    "rocm_smi": ("vram total", "rocm system management", "kfd process", "kfd pids", "vram%"),
-    "amd_smi": (
-        "amd-smi",
-        "amdgpu version",
-        "total_vram",
-        "used_vram",
-        "vram_used",
-        "vram_mem",
-    ),
-    "xpu_smi": ("gpu memory used (mib)", "memory physical size", "deviceid", "xpu-smi ps"),
-    "npu_smi": ("npu-smi", "hbm-usage"),
-    "gpustat": (" mb |", " mb|", "gpustat"),
-    "nvitop": ("│", "nvitop"),
-    "fuser": ("/dev/nvidia", "/dev/kfd", "pid access command"),
     "vllm_log": (
         "model weights take",
         "model loading took",
@@ -236,31 +206,6 @@ DOORS: dict[str, tuple[str, ...]] = {
         "unable to allocate",
         "in function",
         "ggml-cuda.cu",
-    ),
-    "bfc_dump": ("limit:", "in-use chunks", "memory_limit_", "chunks of size"),
-    "tf_device": (
-        "mb memory",
-        "totalmemory:",
-        "total memory: ",
-        "bytes free,",
-        "from device: ",
-        "{{node ",
-        "[[node",
-        "[op:",
-        "runtime cudnn library",
-        "cudnn handle",
-        "cublas handle",
-        "cusolver handle",
-        "convolution algorithm",
-        "dnn library is not found",
-        "dnn library initialization failed",
-        "gemm launch failed",
-    ),
-    "xla_report": (
-        "allocation:",
-        "peak buffers:",
-        "allocations in hbm",
-        "entry parameter subshape",
     ),
     "data_sizes": (
         "input_ids",

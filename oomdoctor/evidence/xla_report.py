@@ -17,7 +17,7 @@ Peak buffers:
                 Shape: f32[8,16,4096,4096]
                 ==========================
 Program hbm requirement 21.90G:                               (TPU)
-  Largest program allocations in hbm:
+  Largest program allocations in hbm:         (below: HBM capacity 8.00G: and the like)
   1. Size: 2.00G
      Operator: op_name="..."
      Shape: f32[32,4096,4096]{2,1,0:T(8,128)}
@@ -40,7 +40,13 @@ if TYPE_CHECKING:
 
     from oomdoctor.model.core import Document, Fact, LogLine, Quote
 
-ANCHORS = ("allocation:", "peak buffers:", "allocations in hbm", "entry parameter subshape")
+ANCHORS = (
+    "allocation:",
+    "peak buffers:",
+    "allocations in hbm",
+    "entry parameter subshape",
+    "hbm capacity",
+)
 LONGEST = 4000
 MOST_BUFFERS = 64
 AFTER_SIZE = 10
@@ -55,6 +61,9 @@ _LITERALS = (
     "operator: ",
     "shape: ",
     "hbm requirement",
+    "hbm capacity",
+    "currently allocated:",
+    "xla label: parameter",
 )
 _PARTS = {
     "parameter": "xla.parameters",
@@ -85,6 +94,12 @@ class _Buffer(NamedTuple):
         dims = self.dims
         return len(dims) >= 3 and dims[-1] == dims[-2] >= LEAST_TOKENS
 
+    @property
+    def has_pairs(self) -> bool:
+        """Say whether it holds a vector for each pair of tokens: two equal dimensions first."""
+        dims = self.dims
+        return len(dims) >= 3 and dims[0] == dims[1] >= LEAST_TOKENS
+
 
 @cache
 def _part() -> re.Pattern[str]:
@@ -111,6 +126,19 @@ def _shape() -> re.Pattern[str]:
 
 
 @cache
+def _parameter() -> re.Pattern[str]:
+    return re.compile(r"XLA Label: parameter\b")
+
+
+@cache
+def _capacity() -> re.Pattern[str]:
+    return re.compile(
+        r"HBM capacity (?P<total>\d[\d.]*[KMG])\b"
+        r"|Currently allocated:\s+(?P<used>\d[\d.]*[KMG])\b"
+    )
+
+
+@cache
 def _scores_operator() -> re.Pattern[str]:
     return re.compile(
         r"(?i)atten|softmax|bhqk|hqk\b|bqhd|bhtT|bhij|dot_product|msa_row|triangle|scores"
@@ -124,10 +152,19 @@ def read(document: Document) -> Reading:
     lines = [(at, line) for at, line in lines if len(line.text) <= LONGEST]
     facts: dict[str, Fact] = {}
     for _, line in lines:
-        for one in _part_facts(document, line):
+        for one in (*_part_facts(document, line), *_capacity_facts(document, line)):
             facts.setdefault(one.key, one)
     buffers = list(_buffers(document, lines))[:MOST_BUFFERS]
     return Reading(facts=(*facts.values(), *_buffer_facts(buffers)))
+
+
+def _capacity_facts(document: Document, line: LogLine) -> Iterator[Fact]:
+    """Yield a TPU's capacity and what it held, from the account of a refused program."""
+    for found in _capacity().finditer(line.text):
+        for name, key in (("total", "gpu.total"), ("used", "gpu.used")):
+            size = _bytes(found[name]) if found[name] else None
+            if size is not None:
+                yield stated(key, size[0], document.quote(line, *found.span()), slack=size[1])
 
 
 def _part_facts(document: Document, line: LogLine) -> Iterator[Fact]:
@@ -168,6 +205,8 @@ def _buffers(document: Document, lines: Sequence[tuple[int, LogLine]]) -> Iterat
             if formed is not None and not shape:
                 shape = formed["shape"]
                 operator = operator or (ARGUMENT if formed["entry"] != "S" else "")
+            elif _parameter().search(other.text) and not operator:
+                operator = ARGUMENT
         if shape:
             yield _Buffer(size[0], operator, shape, document.quote(line))
 
@@ -186,6 +225,7 @@ def _buffer_facts(buffers: Sequence[_Buffer]) -> Iterator[Fact]:
     named = frozenset(one.shape for one in buffers if _makes_scores(one))
     for key, chosen in (
         ("xla.scores_share", [one for one in buffers if one.shape in named and one.has_tokens]),
+        ("xla.pair_share", [one for one in buffers if one.has_pairs]),
         ("xla.vocab_share", [one for one in buffers if _is_logits(one)]),
         ("xla.entry_share", [one for one in buffers if one.operator == ARGUMENT]),
     ):

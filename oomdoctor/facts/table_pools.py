@@ -67,6 +67,7 @@ ROWS = (
     ),
     size("xla.largest_buffer", "The largest of them."),
     ratio("xla.scores_share", "Share of them in the shape of attention scores (tokens squared)."),
+    ratio("xla.pair_share", "Share of them that hold a vector per pair of tokens (proteins)."),
     ratio("xla.vocab_share", "Share of them that are logits: last dimension a vocabulary."),
     ratio("xla.entry_share", "Share of them that are arguments of the program."),
     size("xla.hbm_used", "What a program needs of a TPU's memory, by the compiler."),

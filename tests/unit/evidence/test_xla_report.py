@@ -42,6 +42,27 @@ def test_square_images_of_a_convolution_are_no_scores() -> None:
     assert values(read_text(xla_report, text))["xla.scores_share"] == 0
 
 
+def test_a_vector_per_pair_of_tokens_is_told() -> None:
+    text = (
+        'Peak buffers:\n\tSize: 3.00GiB\n\tOperator: op_name="jit(f)/pair/add"\n'
+        "\tShape: f32[2500,2500,128]\n\n\tSize: 1.00GiB\n\tXLA Label: parameter\n"
+        "\tShape: f32[1000,64]\n"
+    )
+
+    said = values(read_text(xla_report, text))
+
+    assert said["xla.pair_share"] == 0.75
+    assert said["xla.entry_share"] == 0.25
+
+
+def test_a_refused_program_states_what_the_tpu_holds() -> None:
+    text = "HBM capacity 8.00G:\n  Currently allocated:    6.00G (   6,442,450,944 bytes)\n"
+
+    said = values(read_text(xla_report, text))
+
+    assert said == {"gpu.total": 8 * GIB, "gpu.used": 6 * GIB}
+
+
 def test_a_tpu_s_list_of_allocations_is_read() -> None:
     said = values(read_raw(xla_report, "jax", "tpu_compile.txt"))
 
