@@ -20,7 +20,7 @@ _WHAT = {
     "host": "Host memory, not GPU memory, ran out",
     "not_memory": "This is not a shortage of memory",
 }
-_BARE_KILL = "The GPU's memory is not what ran out; signal 9 ended a process and leaves no reason"
+_BARE_KILL = "Signal 9 ended a process, which a shortage of GPU memory never does"
 _HEDGES = ("about", "least", "most", "over", "under", "than", "~")
 _LOWER_BOUNDS = ("_low", ".shortfall")
 _UPPER_BOUNDS = ("_high",)
@@ -38,12 +38,7 @@ def headline(
     if answer == "cause" and sentence:
         return sentence
     if answer == "not_gpu_oom":
-        bare = resource == "host" and not ranking.conclusive and _only_killed(event)
-        what = _BARE_KILL if bare else _WHAT[resource]
-        if not sentence:
-            return f"{what}; the deeper reason stays open."
-        lead = "" if ranking.conclusive else "most likely: "
-        return f"{what}: {lead}{sentence}"
+        return _off_card(resource, ranking, sentence, event)
     if event is None:
         start = "No failure message was given, only signs of a shortage"
     else:
@@ -52,6 +47,18 @@ def headline(
         return f"{start}."
     share = round(ranking.findings[0].probability * 100)
     return f"{start}; first in line with {share} %: {sentence}"
+
+
+def _off_card(resource: str, ranking: Ranking, sentence: str, event: Failure | None) -> str:
+    """Say what it was, if not the memory of the card."""
+    what = _WHAT[resource]
+    if not sentence:
+        return f"{what}; the deeper reason stays open."
+    if ranking.conclusive:
+        return f"{what}: {sentence}"
+    if resource == "host" and _only_killed(event):
+        return f"{_BARE_KILL}; most likely: {sentence}"
+    return f"{what}: most likely: {sentence}"
 
 
 def _only_killed(event: Failure | None) -> bool:

@@ -24,6 +24,9 @@ _WORDS = {
     "illegal-access": "illegal memory access",
     "device-lost": "device lost",
     "collective": "collective operation failed",
+    "size": "a size that cannot be meant",
+    "peer": "a connection to another rank broke",
+    "lost": "ended without a word",
     "other": "another failure",
 }
 _ENDINGS = {

@@ -107,3 +107,15 @@ def test_host_memory_with_an_open_reason_says_what_ran_out() -> None:
     words = headline("not_gpu_oom", "host", ranking=ranking, sentence="", event=failure("host-oom"))
 
     assert words == "Host memory, not GPU memory, ran out; the deeper reason stays open."
+
+
+def test_a_bare_kill_is_not_called_a_shortage_of_host_memory() -> None:
+    ranking = rank(ruleset([rule("A", "a")], [cause("a")]), book(oom__seen=True))
+    killed = failure("host-oom", facts=[fact("host.killed", value=True)])
+    told = failure("host-oom", facts=[fact("host.oom_kill", value=True)])
+
+    bare = headline("not_gpu_oom", "host", ranking=ranking, sentence="X fills it.", event=killed)
+    sure = headline("not_gpu_oom", "host", ranking=ranking, sentence="X fills it.", event=told)
+
+    assert bare.startswith("Signal 9 ended a process")
+    assert sure.startswith("Host memory, not GPU memory, ran out")

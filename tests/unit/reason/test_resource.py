@@ -11,7 +11,7 @@ from oomdoctor.reason.resource import (
     combined_resource,
     signs_of,
 )
-from tests.unit.reason.builders import GIB, book, cause, failure, line, rule, ruleset
+from tests.unit.reason.builders import GIB, book, cause, fact, failure, line, rule, ruleset
 
 EMPTY = rank(ruleset([], []), book())
 
@@ -54,6 +54,10 @@ def test_a_full_card_under_a_distant_cap_is_the_card() -> None:
         ("assert", "not_memory"),
         ("illegal-access", "not_memory"),
         ("collective", "not_memory"),
+        ("size", "not_memory"),
+        ("device-lost", "not_memory"),
+        ("lost", "unknown"),
+        ("peer", "unknown"),
         ("other", "unknown"),
     ],
 )
@@ -88,6 +92,34 @@ def test_host_causes_that_hold_nearly_all_mass_settle_the_resource_together() ->
     assert not ranking.conclusive
     assert combined_resource("unknown", ranking) == "host"
     assert combined_resource("gpu", ranking) == "gpu"
+
+
+def test_a_bare_signal_9_leaves_open_who_sent_it() -> None:
+    killed = failure("host-oom")
+
+    assert certain_resource(book(host__killed=True), killed) == "unknown"
+    assert certain_resource(book(host__killed=True, host__oom_kill=True), killed) == "host"
+    assert certain_resource(book(host__killed=True, host__worker_killed=True), killed) == "host"
+
+
+def test_a_fault_that_the_event_itself_names_is_no_shortage() -> None:
+    told = failure("other", facts=[fact("fault.device_index", value=True)])
+    elsewhere = book(fault__device_index=True)
+
+    assert certain_resource(elsewhere, told) == "not_memory"
+    assert certain_resource(elsewhere, failure("other")) == "unknown"
+
+
+def test_causes_off_the_card_settle_together_that_the_card_did_not_run_out() -> None:
+    lines = [line("oom.hint_line", 0.9, 0.02)]
+    rules = ruleset(
+        [rule("A", "a", evidence=lines), rule("B", "b", evidence=lines)],
+        [cause("a", prior=0.12, resource="host"), cause("b", resource="not_memory")],
+    )
+    ranking = rank(rules, book(oom__seen=True, oom__hint_line=True))
+
+    assert not ranking.conclusive
+    assert combined_resource("unknown", ranking) == "host"
 
 
 @pytest.mark.parametrize(
