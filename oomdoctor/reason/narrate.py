@@ -20,7 +20,7 @@ _WHAT = {
     "host": "Host memory, not GPU memory, ran out",
     "not_memory": "This is not a shortage of memory",
 }
-_BARE_KILL = "Signal 9 ended a process, which a shortage of GPU memory never does"
+_BARE_KILL = "Signal 9 ended a process, which no shortage of a card's own memory does"
 _HEDGES = ("about", "least", "most", "over", "under", "than", "~")
 _LOWER_BOUNDS = ("_low", ".shortfall")
 _UPPER_BOUNDS = ("_high",)
