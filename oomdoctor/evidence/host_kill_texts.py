@@ -11,6 +11,7 @@
     The node was low on resource: memory. Threshold quantity: 100Mi, available: 80112Ki.
     [ERROR] [launch.py:434:sigkill_handler] ['python', 'train.py'] exits with return code = -9
     ./run.sh: line 28:     7 Killed                  python train.py
+    nbclient.exceptions.DeadKernelError: Kernel died
 
 Exit status 137 and `Killed` say only that somebody sent signal 9.
 """
@@ -126,7 +127,7 @@ KILLS: tuple[Sign, ...] = (
     ),
     _sigkill(
         (
-            *("code: ", "code = -9", "code=-9", "code -9"),
+            *("exit code: ", "code: -9", "code = -9", "code=-9", "code -9"),
             *(f"{one}137" for one in _BEFORE_137),
         ),
         r"(?i)\b(?:exit|return) ?code ?[:= ] ?-9\b|\bexit(?:ed)?(?: with)? ?(?:code|status)"
@@ -137,5 +138,14 @@ KILLS: tuple[Sign, ...] = (
         ("killed", "已杀死", "getötet", "убито"),
         r"(?:^|it/s\])\s*(?:Killed|已杀死|Getötet|Убито)(?:: 9)?\s*$|: line \d+:\s+\d+ Killed\b"
         r"|^\[\d+\][+-]?\s+(?:\d+ )?[Kk]illed\b|^\S*sh: (?:\d+ )?[Kk]illed\b|\*\*\* \[.*\] Killed$",
+    ),
+    Sign(
+        ("terminated abruptly while", "kernel died", "kernel appears to have died", "deadkernel"),
+        r"process in the process pool was terminated abruptly|\bkernel appears to have died"
+        r"|DeadKernelError|^\W{0,4}[Kk]ernel died\b",
+        "lost",
+        (("launch.worker_lost", True),),
+        "lost",
+        _REACH,
     ),
 )

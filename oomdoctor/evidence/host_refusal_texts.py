@@ -48,9 +48,8 @@ WORKERS: tuple[Sign, ...] = (
         r"Unexpected bus error encountered in worker|insufficient shared memory \(shm\)",
     ),
     Sign(
-        ("exited unexpectedly", "is killed by signal: ", "terminated abruptly while"),
-        r"DataLoader worker \(pid(?:\(s\))? [\d, ]+\) (?:exited unexpectedly|is killed by signal)"
-        r"|process in the process pool was terminated abruptly",
+        ("exited unexpectedly", "is killed by signal: "),
+        r"DataLoader worker \(pid(?:\(s\))? [\d, ]+\) (?:exited unexpectedly|is killed by signal)",
         "other",
         (("host.worker_killed", True),),
         "worker",
