@@ -61,6 +61,7 @@ ROWS = (
     text("serve.kv_type", "Number format of the key/value cache."),
     size("serve.host_required", "Main memory that the engine says it needs."),
     size("serve.host_available", "Main memory that the engine found free."),
+    size("serve.initial_usage", "Device memory in use before the engine loaded anything."),
     size("serve.prompt_cache", "Main memory that the cache of past prompts holds.", obtain=LOG),
     size("serve.prompt_cache_limit", "Limit of that cache (0: it is off)."),
     count("serve.prompt_cache_entries", "Prompts in that cache."),
