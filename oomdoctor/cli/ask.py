@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from oomdoctor.cli import ask_page, ask_session
-from oomdoctor.cli.ask_terminal import Leaving, Terminal
+from oomdoctor.cli.ask_terminal import LeavingError, Terminal
 from oomdoctor.errors import UsageError
 from oomdoctor.reason import answering, interview
 from oomdoctor.record import replace
@@ -53,7 +53,7 @@ class Interview:
                 if prospect is None:
                     break
                 view = self._ask(prospect, view)
-        except (Leaving, KeyboardInterrupt):
+        except (LeavingError, KeyboardInterrupt):
             self.is_left = True
         return view
 
@@ -78,7 +78,7 @@ class Interview:
             line = self.terminal.line()
             command = answering.command_of(line)
             if command == "quit":
-                raise Leaving
+                raise LeavingError
             if command == "back":
                 return self._back(prospect, view)
             if command in ("why", "help"):

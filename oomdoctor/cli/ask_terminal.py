@@ -17,7 +17,7 @@ PASTE_WAIT_S = 0.15
 MOST_CHARACTERS = 4_000_000
 
 
-class Leaving(Exception):  # noqa: N818 - no error: somebody leaves
+class LeavingError(Exception):
     """The person leaves the interview (Ctrl-D, quit)."""
 
 
@@ -42,7 +42,7 @@ class Terminal:
         text = sys.stdin.readline()
         if not text:
             sys.stderr.write("\n")
-            raise Leaving
+            raise LeavingError
         return text.rstrip("\r\n")
 
     def rest_of(self, first: str, *, waits: bool) -> str:

@@ -47,28 +47,6 @@ class Question:
         return tuple(dict.fromkeys([*([self.fact] if self.fact else []), *keys]))
 
 
-def yes_no(  # noqa: PLR0913 - a row of a table
-    name: str,
-    text: str,
-    *,
-    yes: tuple[str, ...],
-    no: tuple[str, ...],
-    share: float = 0.4,
-    seconds: float = 6,
-    settled: tuple[str, ...] = (),
-    only_if: tuple[str, ...] = (),
-    answered: float = 0.85,
-    hint: str | None = None,
-) -> Question:
-    """Return a question that is answered by yes or no; `share` is how often it is yes."""
-    return Question(
-        id=name,
-        text=text,
-        kind="choice",
-        choices=(Choice("yes", yes, share), Choice("no", no, 1 - share)),
-        seconds=seconds,
-        settled=settled or tuple(item.partition("=")[0] for item in yes[:1]),
-        only_if=only_if,
-        answered=answered,
-        hint=hint,
-    )
+def yes_no(*, yes: tuple[str, ...], no: tuple[str, ...], share: float) -> tuple[Choice, Choice]:
+    """Return the two answers to a plain question; `share` is how often it is yes."""
+    return (Choice("yes", yes, share), Choice("no", no, 1 - share))

@@ -29,7 +29,9 @@ def questions_by_fact() -> Mapping[str, Question]:
         if one.kind not in ("choice", "number"):
             continue
         for key in one.facts:
-            weight = sum(item.partition("=")[0] == key for each in one.choices for item in each.sets)
+            weight = sum(
+                item.partition("=")[0] == key for each in one.choices for item in each.sets
+            )
             if key not in found or weight > found[key][0]:
                 found[key] = (weight, one)
     return {key: one for key, (_, one) in found.items()}

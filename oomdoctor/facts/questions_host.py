@@ -7,12 +7,13 @@ from oomdoctor.facts.question import Choice, Question, yes_no
 TRAINS = ("train.inference!=true", "run.inference_only!=true")
 
 ROWS = (
-    yes_no(
-        "offload",
-        "Are optimizer states or weights offloaded to main memory (CPU)?",
-        yes=("optimizer.offload=cpu",),
-        no=("optimizer.offload=none",),
-        share=0.2,
+    Question(
+        id="offload",
+        text="Are optimizer states or weights offloaded to main memory (CPU)?",
+        kind="choice",
+        choices=yes_no(yes=("optimizer.offload=cpu",), no=("optimizer.offload=none",), share=0.2),
+        seconds=6,
+        settled=("optimizer.offload",),
         only_if=TRAINS,
     ),
     Question(
@@ -42,11 +43,13 @@ ROWS = (
         only_if=("host.shm_error=true",),
         hint="a size such as 64M",
     ),
-    yes_no(
-        "container",
-        "Does it run in a container (Docker, Kubernetes)?",
-        yes=("env.container=true",),
-        no=("env.container=false",),
+    Question(
+        id="container",
+        text="Does it run in a container (Docker, Kubernetes)?",
+        kind="choice",
+        choices=yes_no(yes=("env.container=true",), no=("env.container=false",), share=0.4),
+        seconds=6,
+        settled=("env.container",),
     ),
     Question(
         id="platform",

@@ -139,28 +139,42 @@ ROWS = (
         only_if=("growth.monotone!=false", "run.first_step!=true", "run.phase!=load"),
         answered=0.6,
     ),
-    yes_no(
-        "metrics",
-        "Does evaluation compute metrics from all predictions (compute_metrics)?",
-        yes=("eval.compute_metrics=true",),
-        no=("eval.compute_metrics=false",),
-        share=0.5,
+    Question(
+        id="metrics",
+        text="Does evaluation compute metrics from all predictions (compute_metrics)?",
+        kind="choice",
+        choices=yes_no(
+            yes=("eval.compute_metrics=true",), no=("eval.compute_metrics=false",), share=0.5
+        ),
+        seconds=6,
+        settled=("eval.compute_metrics",),
         only_if=("run.phase=eval",),
     ),
-    yes_no(
-        "no-grad",
-        "Does evaluation or inference run under torch.no_grad() or inference_mode()?",
-        yes=("eval.no_grad=true", "code.eval_without_no_grad=false"),
-        no=("eval.no_grad=false", "code.eval_without_no_grad=true"),
-        share=0.8,
-        answered=0.7,
+    Question(
+        id="no-grad",
+        text="Does evaluation or inference run under torch.no_grad() or inference_mode()?",
+        kind="choice",
+        choices=yes_no(
+            yes=("eval.no_grad=true", "code.eval_without_no_grad=false"),
+            no=("eval.no_grad=false", "code.eval_without_no_grad=true"),
+            share=0.8,
+        ),
+        seconds=6,
+        settled=("eval.no_grad",),
         only_if=("run.phase!=backward", "run.phase!=optimizer", "run.phase!=load"),
+        answered=0.7,
     ),
-    yes_no(
-        "checkpointing",
-        "Is gradient (activation) checkpointing on?",
-        yes=("train.grad_checkpointing=true",),
-        no=("train.grad_checkpointing=false",),
+    Question(
+        id="checkpointing",
+        text="Is gradient (activation) checkpointing on?",
+        kind="choice",
+        choices=yes_no(
+            yes=("train.grad_checkpointing=true",),
+            no=("train.grad_checkpointing=false",),
+            share=0.4,
+        ),
+        seconds=6,
+        settled=("train.grad_checkpointing",),
         only_if=TRAINS,
     ),
     Question(
@@ -205,29 +219,40 @@ ROWS = (
         settled=("dist.world_size", "dist.kind"),
         only_if=ON_CARD,
     ),
-    yes_no(
-        "graphs",
-        "Are CUDA graphs in use (torch.compile with reduce-overhead, graphed callables)?",
-        yes=("compile.cudagraphs=true",),
-        no=("compile.cudagraphs=false",),
-        share=0.1,
+    Question(
+        id="graphs",
+        text="Are CUDA graphs in use (torch.compile with reduce-overhead, graphed callables)?",
+        kind="choice",
+        choices=yes_no(
+            yes=("compile.cudagraphs=true",), no=("compile.cudagraphs=false",), share=0.1
+        ),
+        seconds=6,
+        settled=("compile.cudagraphs",),
         only_if=ON_CARD,
         answered=0.6,
     ),
-    yes_no(
-        "engine",
-        "Does an inference engine (vLLM, SGLang) share the card with the trainer?",
-        yes=("gen.colocated_engine=true",),
-        no=("gen.colocated_engine=false",),
-        share=0.07,
+    Question(
+        id="engine",
+        text="Does an inference engine (vLLM, SGLang) share the card with the trainer?",
+        kind="choice",
+        choices=yes_no(
+            yes=("gen.colocated_engine=true",), no=("gen.colocated_engine=false",), share=0.07
+        ),
+        seconds=6,
+        settled=("gen.colocated_engine",),
         only_if=(*ON_CARD, *TRAINS),
     ),
-    yes_no(
-        "expandable",
-        "Is PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True set?",
-        yes=("alloc.expandable_segments=true",),
-        no=("alloc.expandable_segments=false",),
-        share=0.15,
+    Question(
+        id="expandable",
+        text="Is PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True set?",
+        kind="choice",
+        choices=yes_no(
+            yes=("alloc.expandable_segments=true",),
+            no=("alloc.expandable_segments=false",),
+            share=0.15,
+        ),
+        seconds=6,
+        settled=("alloc.expandable_segments",),
         only_if=ON_CARD,
         hint="echo $PYTORCH_CUDA_ALLOC_CONF",
     ),

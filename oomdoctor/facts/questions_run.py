@@ -248,12 +248,12 @@ ROWS = (
         settled=("history.changed",),
         answered=0.8,
     ),
-    yes_no(
-        "resume",
-        "Does the run continue from a checkpoint (while a fresh start runs)?",
-        yes=("resume.on=true",),
-        no=("resume.on=false",),
-        share=0.12,
+    Question(
+        id="resume",
+        text="Does the run continue from a checkpoint (while a fresh start runs)?",
+        kind="choice",
+        choices=yes_no(yes=("resume.on=true",), no=("resume.on=false",), share=0.12),
+        seconds=6,
         settled=("resume.on",),
         only_if=("train.inference!=true",),
     ),
