@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _LONGEST_VALUE = 60
 _MOST_SHOWN = 8
-# Facts that hold whole texts, or that only count what was read.
-_UNSPOKEN = ("job.text", "log.text", "trace.stack", "oom.events", "env.packages")
+# Facts that hold whole texts, or that only count what was read or said.
+_UNSPOKEN = ("job.text", "log.text", "trace.stack", "oom.events", "env.packages", "growth.points")
 
 
 def opening(theme: Theme) -> list[Line]:
