@@ -47,10 +47,13 @@ DEVICES = (
             "on cuda device",
             "invalid cuda id",
             "invalid cuda 'device=",
+            "your machine only has",
+            "requested gpu index",
         ),
         r"device >= 0 && device < num_gpus.{0,40}ASSERT FAILED|\bInvalid device id\b"
         r"|deserialize object on CUDA device \d+ but torch\.cuda\.device_count\(\) is \d+"
-        r"|Invalid CUDA '?(?:device|id)",
+        r"|Invalid CUDA '?(?:device|id)|[Yy]ou requested gpu: \S+.{0,20}your machine only has"
+        r"|Requested GPU index \d+ but only \d+",
         "fault.device_index",
         "device",
     ),
@@ -113,6 +116,9 @@ VERSIONS = (
     other(
         (
             "cudnn version incompatibility",
+            "cannot open shared object file",
+            "detected cuda version",
+            "driver initialization failed",
             "cudnn version mismatch",
             "loaded runtime cudnn library",
             "loaded cudnn version",
@@ -123,7 +129,9 @@ VERSIONS = (
         ),
         r"(?i)cuDNN version (?:incompatibility|mismatch)|Loaded runtime CuDNN library: [\d.]+ but"
         r"|compiled with different CUDA major versions|cuDNN library major and minor version needs"
-        r"|\blib(?:cudnn|cublas|cudart|nccl|nvrtc|cusparse|nvJitLink)\S*: undefined symbol",
+        r"|\blib(?:cudnn|cublas|cudart|nccl|nvrtc|cusparse|nvJitLink)\S*: undefined symbol"
+        r"|\blib(?:cudnn|cublas|cudart|nvrtc|cusparse)\S*: cannot open shared object file"
+        r"|detected CUDA version \(?[\d.]+\)? mismatches|CUDA driver initialization failed",
         "fault.versions",
         "versions",
     ),

@@ -60,8 +60,13 @@ SIZES = (
 )
 LIMITS = (
     other(
-        ("out of resource: ", "too many resources requested for launch"),
-        r"out of resource: (?:registers|threads)|too many resources requested for launch",
+        (
+            "out of resource: ",
+            "too many resources requested for launch",
+            "invalid configuration argument",
+        ),
+        r"out of resource: (?:registers|threads)|too many resources requested for launch"
+        r"|(?i:cuda|hip).{0,60}invalid configuration argument",
         "fault.launch_resources",
         "launch",
     ),
@@ -71,9 +76,11 @@ LIMITS = (
             "no valid triton configs",
             "out of resource: triton",
             "shared memory per block",
+            "allowed dynamic shared memory",
         ),
         r"uses too much shared data \(0x|No valid triton configs.{0,80}out of resource"
-        r"|out of resource: \w+ ?,? ?Required: ?\d+|exceeds.{0,40}shared memory per block",
+        r"|out of resource: \w+ ?,? ?Required: ?\d+|exceeds.{0,40}shared memory per block"
+        r"|Failed to set the allowed dynamic shared memory size",
         "fault.kernel_shared_memory",
         "kernel",
     ),

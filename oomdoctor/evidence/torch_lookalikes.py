@@ -193,4 +193,14 @@ def _orders(haystack: Haystack, events: list[Event]) -> Iterator[Fact]:
     for family, key in (("assert", "assert.before_oom"), ("collective", "collective.before_oom")):
         first = next((event for event in events if event.family == family), None)
         if first is not None:
-            yield fact(key, first.first < memory[0], [first.failure.line_quote])
+            before = first.first < memory[0]
+            if family == "collective" and _of_another_rank(haystack, first, memory[0]):
+                before = False
+            yield fact(key, before, [first.failure.line_quote])
+
+
+def _of_another_rank(haystack: Haystack, event: Event, index: int) -> bool:
+    """Say whether a plausible text about memory comes from a rank that others waited for."""
+    rank = haystack.document.lines[index].rank
+    told = {rank, event.failure.rank}
+    return None not in told and len(told) > 1 and "more than 1eb" not in haystack.lowered(index)

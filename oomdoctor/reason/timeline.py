@@ -121,6 +121,7 @@ def mark_consequences(ordered: Sequence[Failure]) -> tuple[Failure, ...]:
             or (failure.kind in MEMORY and bool(hit))
             or (failure.kind == "collective" and not kinds.isdisjoint(MEMORY))
             or (is_absurd(failure) and "collective" in kinds)
+            or _waited_in_vain(failure, ordered)
             or echo.follows(failure, ordered)
         )
         marked.append(replace(failure, consequence=follows))
@@ -128,6 +129,25 @@ def mark_consequences(ordered: Sequence[Failure]) -> tuple[Failure, ...]:
         if failure.kind in _POISON:
             ranks.add(failure.rank)
     return tuple(marked)
+
+
+def _waited_in_vain(failure: Failure, ordered: Sequence[Failure]) -> bool:
+    """Say whether a rank waited for another one that ran out of memory.
+
+    Logs of several ranks in one file are seldom in order; where no stamps tell, a plausible
+    shortage on another rank came before the time-out, since no rank works on after one.
+    """
+    return (
+        failure.kind == "collective"
+        and failure.rank is not None
+        and any(
+            other.kind == "gpu-oom"
+            and other.rank not in (None, failure.rank)
+            and None in (other.stamp, failure.stamp)
+            and not (is_absurd(other) or _is_caught(other))
+            for other in ordered
+        )
+    )
 
 
 def timeline_facts(failures: Sequence[Failure], first: Failure | None) -> tuple[Fact, ...]:

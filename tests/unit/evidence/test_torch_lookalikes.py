@@ -76,3 +76,12 @@ def test_the_advice_under_cuda_errors_is_no_assertion() -> None:
     text = "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions."
 
     assert torch_lookalikes.read(document_of(text)).failures == ()
+
+
+def test_a_time_out_above_another_rank_s_plausible_shortage_came_later() -> None:
+    timeout = WATCHDOG.replace("[Rank 2] ", "[rank2]: ")
+    plain = "[rank0]: CUDA out of memory. Tried to allocate 2.00 GiB."
+    for text, before in ((plain, False), (f"[rank0]: {OOM}", True)):
+        facts = torch_lookalikes.read(document_of(f"{timeout}\n{text}")).facts
+
+        assert before == next(one.value for one in facts if one.key == "collective.before_oom")

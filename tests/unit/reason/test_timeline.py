@@ -139,3 +139,19 @@ def test_events_and_failed_ranks_are_counted() -> None:
     said = values(timeline_facts(failures, failures[0]))
 
     assert (said["oom.events"], said["oom.failed_ranks"], said["run.rank"]) == (3, 2, 0)
+
+
+def test_a_rank_that_waited_for_one_out_of_memory_is_not_the_cause_whatever_the_lines_order() -> (
+    None
+):
+    waited = failure("collective", order=1, rank=0)
+    short = failure(order=7, rank=1, facts=[fact("oom.requested", 2 * GIB)])
+    absurd = failure(order=7, rank=1, facts=[fact("oom.absurd_size", value=True)])
+
+    first = first_failure([waited, short])
+    garbage = first_failure([waited, absurd])
+
+    assert first is not None
+    assert garbage is not None
+    assert first.kind == "gpu-oom"
+    assert garbage.kind == "collective"
