@@ -60,8 +60,12 @@ KILLS: tuple[Sign, ...] = (
     ),
     _by(
         "slurm",
-        ("oom-kill event", "oom_kill event", "oom killed", "out_of_me", "outofmemory"),
-        r"Detected \d+ oom.kill event|\bOOM Killed\b|\bOUT_OF_ME\+|State: OUT_OF_MEMORY"
+        (
+            *("oom-kill event", "oom_kill event", "oom killed", "oom-killed"),
+            *("out_of_me", "reason=outofmemory"),
+        ),
+        r"Detected \d+ oom.kill event|\bOOM Killed\b|\bwas OOM[- ]killed\b|\bOUT_OF_ME\+"
+        r"|[Ss]tate: OUT_OF_MEMORY"
         r"|(?:^|[\s|])OUT_OF_MEMORY(?:\s+\d+:\d+|\s*\||\s*$)|JobState=OUT_OF_MEMORY"
         r"|Reason=OutOfMemory",
         "group",
@@ -78,10 +82,12 @@ KILLS: tuple[Sign, ...] = (
         (
             *("job killed: ", "cgroup mem limit exceeded", "term_memlimit", "gone over memory"),
             *("for exceeding memory limits", 'hard limit "h_', "cgroup memory limit"),
+            *("killed due to memory usage", "replicas low on memory", "replica low on memory"),
         ),
         r"PBS: job killed: v?p?mem \d+\w* exceeded limit|Cgroup mem limit exceeded|TERM_MEMLIMIT"
         r"|gone over (?:cgroup )?memory limit|killed by YARN for exceeding memory limits"
-        r"|exceeded hard limit \"h_(?:vmem|rss|data)\"|exceeded (?:its )?cgroup memory limit",
+        r"|exceeded hard limit \"h_(?:vmem|rss|data)\"|exceeded (?:its )?cgroup memory limit"
+        r"|[Cc]ontainer killed due to memory usage|[Rr]eplicas? low on memory",
         "group",
     ),
     _by("docker", ('"oomkilled": true',), r"\"OOMKilled\": true", "group"),

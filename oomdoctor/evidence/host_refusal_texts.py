@@ -135,6 +135,11 @@ REFUSALS: tuple[Sign, ...] = (
         r"|\bos::commit_memory\([^)]{0,80}\) failed",
     ),
     _refused(
+        ("insufficient memory)", "c error: out of memory"),
+        r"-4:Insufficient memory\) Failed to allocate (?P<host>\d+ bytes)"
+        r"|C error: out of memory",
+    ),
+    _refused(
         ("memory allocation of",),
         r"memory allocation of (?P<host>\d+ bytes) failed",
     ),

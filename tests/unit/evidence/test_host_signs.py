@@ -111,6 +111,9 @@ KILLERS: list[tuple[str, str, str | None]] = [
      "group"),
     ("slurmstepd: error: Job 8 exceeded virtual memory limit (9 > 8), being killed", "slurm",
      "group"),
+    ("has not produced any output (state: OUT_OF_MEMORY)", "slurm", "group"),
+    ("OutOfMemoryError: Container killed due to memory usage", "batch-system", "group"),
+    ("Replicas low on memory: workerpool0", "batch-system", "group"),
     ("srun: error: node12: task 3: Out Of Memory", "slurm", "group"),
     ("srun: error: node12: tasks 0-3,7: Out Of Memory", "slurm", "group"),
     ("8812.batch        batch OUT_OF_ME+    0:125              33403212K", "slurm", "group"),
@@ -171,6 +174,11 @@ def test_a_bare_kill_is_known_in_many_words(text: str) -> None:
         ("OSError: [Errno 12] Cannot allocate memory", None),
         ("OSError: Can't read data (unable to allocate memory for chunk)", None),
         ("RuntimeError: bad allocation", None),
+        ("ParserError: Error tokenizing data. C error: out of memory", None),
+        (
+            "cv2.error: a.cpp:7: (-4:Insufficient memory) Failed to allocate 149299200 bytes",
+            149299200,
+        ),
     ],
 )
 def test_a_refused_allocation_of_a_library_is_known(text: str, size: int | None) -> None:
