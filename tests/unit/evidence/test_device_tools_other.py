@@ -6,6 +6,7 @@ import pytest
 
 from oomdoctor.evidence import (
     amd_smi,
+    environment,
     gpustat,
     npu_smi,
     nvidia_smi,
@@ -108,6 +109,12 @@ def test_an_idle_amd_card_says_that_nothing_runs() -> None:
     )
 
     assert values(read_text(amd_smi, text))["gpu.process_table_empty"] is True
+
+
+def test_the_log_of_an_mps_server_gives_the_limit_per_client() -> None:
+    said = values(read_raw(environment, "device_tools", "mps_control.txt"))
+
+    assert (said["mps.client_limit"], said["mps.client_limit_bytes"]) == (True, 8188 * MIB)
 
 
 def test_a_topology_is_no_table_of_cards() -> None:
