@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+
+from oomdoctor.facts.book import FactBook
+from oomdoctor.facts.derive import derive
+from oomdoctor.facts.given import parse_given
+
+
+def derived(*given: str) -> FactBook:
+    return derive(FactBook().add(parse_given(given)))
+
+
+@pytest.mark.parametrize(
+    ("job", "engine"),
+    [
+        ("llama-server -m small.gguf -ngl 20", "llama.cpp"),
+        ("ollama run small", "ollama"),
+        ("PARAMETER num_ctx 8192", "ollama"),
+        ("text-generation-launcher --model-id x", "tgi"),
+        ("lmdeploy serve api_server x", "lmdeploy"),
+        ("python -m sglang.launch_server --model x", "sglang"),
+        ("vllm serve x", "vllm"),
+        ("faster-whisper, small card", "ctranslate2"),
+        ("ComfyUI workflow", "diffusion-ui"),
+        ("mlc_llm serve x", "mlc"),
+    ],
+)
+def test_the_words_of_a_job_name_its_engine(job: str, engine: str) -> None:
+    assert derived(f"job.text={job}").value("serve.engine") == engine
+
+
+def test_packages_of_an_engine_are_no_engine() -> None:
+    assert derived("job.text=lmdeploy==0.7.0").value("serve.engine") is None
+
+
+def test_lines_of_ggml_under_ollama_are_ollama_s() -> None:
+    book = derived("serve.ggml=true", "job.text=ollama version is 0.1.19")
+
+    assert book.value("serve.engine") == "ollama"
+
+
+def test_lines_of_ggml_alone_are_those_of_llama_cpp() -> None:
+    assert derived("serve.ggml=true").value("serve.engine") == "llama.cpp"
+
+
+def test_an_engine_that_cannot_train_only_infers() -> None:
+    assert derived("serve.engine=tgi").value("run.inference_only") is True
+
+
+def test_an_engine_inside_trainers_leaves_it_open() -> None:
+    assert derived("serve.engine=onnxruntime").value("run.inference_only") is None
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        "llama-server -m m.gguf -fa",
+        "llama-cli -m m.gguf --flash-attn on -c 4096",
+        "ollama serve # OLLAMA_FLASH_ATTENTION=1",
+    ],
+)
+def test_a_flag_switches_attention_in_tiles_on(job: str) -> None:
+    assert derived(f"job.text={job}").value("serve.flash_attention") is True
+
+
+def test_no_flag_says_nothing_about_attention() -> None:
+    assert derived("job.text=llama-server -m m.gguf").value("serve.flash_attention") is None
