@@ -19,8 +19,8 @@ MIB = 1 << 20
         ("ggml_metal_graph_compute: command buffer 1 failed with status 5", "mps", None),
         (
             (
-                "ggml_backend_sycl_buffer_type_alloc_buffer: can't allocate 4294967296 Bytes of memory"
-                " on device"
+                "ggml_backend_sycl_buffer_type_alloc_buffer: can't allocate 4294967296 Bytes of"
+                " memory on device"
             ),
             "xpu",
             4294967296,
@@ -47,8 +47,8 @@ MIB = 1 << 20
         ),
         (
             (
-                "[TensorRT-LLM][ERROR] CUDA runtime error in ::cudaMallocAsync(ptr, n, stream): out of"
-                " memory (/src/buffers.h:7)"
+                "[TensorRT-LLM][ERROR] CUDA runtime error in ::cudaMallocAsync(ptr, n, stream): out"
+                " of memory (/src/buffers.h:7)"
             ),
             "cuda",
             None,
@@ -61,8 +61,8 @@ MIB = 1 << 20
         ("RuntimeError: Insufficient VRAM in split for model and cache", "cuda", None),
         (
             (
-                "[GPU] Exceeded max size of memory object allocation: requested 6442450944 bytes, but"
-                " max alloc size supported by device is 4294959104 bytes."
+                "[GPU] Exceeded max size of memory object allocation: requested 6442450944 bytes,"
+                " but max alloc size supported by device is 4294959104 bytes."
             ),
             "other",
             6442450944,
