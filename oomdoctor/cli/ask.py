@@ -114,6 +114,8 @@ class Interview:
         """Keep an answer, show what it said and how the ranking moved."""
         answers = (*self.answers, answer)
         self._keep(answers)
+        if not (answer.is_known or answer.drops):
+            return before
         view = self.case.view(answers)
         understood = ask_page.understood(answer, before.book, view.book)
         if answer.text and not understood:

@@ -38,6 +38,7 @@ class View:
         self.book: FactBook = pipeline.assemble(self.gathered, self.given)
         event = first_failure(self.gathered.failures)
         self.supposing = Supposing(case.rules, self.book, event=event, complete=derive)
+        self.options: tuple[Prospect, ...] | None = None
         self._case = case
 
     def diagnosis(self) -> Diagnosis:
@@ -84,8 +85,11 @@ class Case:
         return View(self, answers)
 
     def options(self, view: View, answers: Sequence[Answer]) -> tuple[Prospect, ...]:
-        """Return the questions that could be put now, best first."""
-        return interview.prospects(view.supposing, view.book, answers)
+        """Return the questions that could be put now, best first; judged once per view."""
+        if view.options is None:
+            view.options = interview.prospects(view.supposing, view.book, answers)
+        asked = {answer.question for answer in answers}
+        return tuple(one for one in view.options if one.question.id not in asked)
 
     def concluded(self, view: View) -> Diagnosis:
         """Return the diagnosis of a view."""
