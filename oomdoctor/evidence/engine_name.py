@@ -72,7 +72,6 @@ ENGINES = (
     Word("stable-diffusion-webui", "diffusion-ui"),
     Word("invokeai", "diffusion-ui", _SPEAKS.format("invokeai")),
     Word("[trt]", "tensorrt"),
-    Word("nvinfer", "tensorrt"),
     Word("defaultallocator.cpp", "tensorrt"),
 )
 GGML = (
@@ -89,32 +88,27 @@ GGML = (
     "llama_params_fit",
 )
 BUFFERS = (
-    Word(
-        "clip", "vision", r"clip_(?:model_load|ctx|init)\w*:.*(?:fail|unable)|failed to load CLIP"
-    ),
-    Word("mmproj", "vision", r"failed to load (?:multimodal|mmproj)|mtmd_init\w*: error"),
-    Word("kv cache", "cache", r"failed to allocate (?:buffer for )?(?:the )?kv cache"),
-    Word(
-        "kv_cache",
-        "cache",
-        r"kv_cache\w*\S*: (?:failed|.*failed to (?:allocate|init))|kv_cache_init\(?\)? failed",
-    ),
+    Word("clip_model_load", "vision", r"clip_model_load\w*:.*(?:fail|unable)"),
+    Word("clip_init", "vision", r"clip_init\w*:.*(?:fail|unable)"),
+    Word("failed to load multimodal", "vision"),
+    Word("mtmd_init", "vision", r"mtmd_init\w*: error"),
+    Word("buffer for kv cache", "cache"),
+    Word("failed to allocate kv cache", "cache"),
+    Word("failed to allocate the kv cache", "cache"),
+    Word("llama_kv_cache", "cache", r"kv_cache\w*\S* (?:failed|.*failed to (?:allocate|init))"),
     Word("compute buffers", "compute", r"failed to allocate compute (?:pp |tg )?buffers"),
     Word("compute pp buffers", "compute"),
     Word("graph_reserve: failed", "compute"),
     Word("ggml_gallocr_reserve", "compute", r"ggml_gallocr_reserve\w*: failed"),
     Word("alloc_tensor_range", "weights", r"alloc_tensor_range: failed"),
     Word("error loading model", "weights", r"error loading model: unable to allocate"),
-    Word(
-        "unable to allocate",
-        "weights",
-        r"unable to allocate (?:CUDA|ROCm|Vulkan|SYCL|backend)\w* buffer",
-    ),
-    Word(
-        "in function",
-        "run",
-        r"current device: \d+, in function (?:alloc|launch_\w+|ggml_\w+)",
-    ),
+    Word("unable to allocate cuda", "weights"),
+    Word("unable to allocate rocm", "weights"),
+    Word("unable to allocate vulkan", "weights"),
+    Word("unable to allocate backend", "weights"),
+    Word("in function alloc", "run", r"current device: \d+, in function alloc\b"),
+    Word("in function launch", "run", r"current device: \d+, in function launch_\w+"),
+    Word("in function ggml", "run", r"current device: \d+, in function ggml_\w+"),
     Word("ggml-cuda.cu", "run", r"CUDA error 2 at \S*ggml-cuda\.cu"),
 )
 ANCHORS = tuple(dict.fromkeys((*GGML, *(one.literal for one in (*ENGINES, *BUFFERS)))))
