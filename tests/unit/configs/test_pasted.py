@@ -206,6 +206,17 @@ def test_a_container_has_its_own_shared_memory() -> None:
     assert [facts[key] for key in keys] == [True, 8 * G, "python", "bf16"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#!/bin/bash\n#SBATCH --mem=16Gb\nsrun python train.py\n",
+        "services:\n  t:\n    image: x\n    mem_limit: 16g\n",
+    ],
+)
+def test_the_memory_of_a_job_is_the_limit_of_its_group(text: str) -> None:
+    assert said(text)["host.group_limit"] == 16 * G
+
+
 def test_overrides_in_hydra_style_are_flags() -> None:
     facts = said("python main.py trainer.n_gpus_per_node=4 actor.model.path=gpt2 use_peft=false\n")
 
