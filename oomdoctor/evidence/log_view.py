@@ -93,22 +93,19 @@ def with_near_stamps(document: Document, failures: Sequence[Failure]) -> tuple[F
     if all(failure.stamp is not None for failure in failures):
         return tuple(failures)
     numbers = [line.number for line in document.lines]
-    return tuple(
-        failure if failure.stamp is not None else _with_near(document, failure, numbers)
-        for failure in failures
-    )
+    told = [(line, line.stamp or _spoken(line)) for line in document.lines]
+    stamped = [at for at, (_, stamp) in enumerate(told) if stamp is not None]
 
+    def near(failure: Failure) -> Failure:
+        at = min(bisect_left(numbers, failure.order), len(numbers) - 1)
+        first = bisect_left(stamped, at - _LOOK_BACK + 1)
+        for index in reversed(stamped[first : bisect_left(stamped, at + 1)]):
+            line, stamp = told[index]
+            if failure.rank is None or line.rank is None or line.rank == failure.rank:
+                return replace(failure, near=stamp)
+        return failure
 
-def _with_near(document: Document, failure: Failure, numbers: Sequence[int]) -> Failure:
-    lines = document.lines
-    at = min(bisect_left(numbers, failure.order), len(lines) - 1)
-    for index in range(at, max(-1, at - _LOOK_BACK), -1):
-        line = lines[index]
-        stamp = line.stamp or _spoken(line)
-        same = failure.rank is None or line.rank is None or line.rank == failure.rank
-        if stamp is not None and same:
-            return replace(failure, near=stamp)
-    return failure
+    return tuple(one if one.stamp is not None else near(one) for one in failures)
 
 
 def _spoken(line: LogLine) -> str | None:

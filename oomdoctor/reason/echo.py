@@ -62,6 +62,9 @@ _HEARD = (
 
 def follows(failure: Failure, failures: Sequence[Failure]) -> bool:
     """Say whether another input tells what this failure followed from."""
+    heard = failure.kind == "collective" or _speaks_of_peers(failure)
+    if not heard and failure.kind != "host-oom":
+        return False
     others = [
         other
         for other in failures
@@ -72,10 +75,8 @@ def follows(failure: Failure, failures: Sequence[Failure]) -> bool:
     ]
     if not others:
         return False
-    if failure.kind == "collective" or _speaks_of_peers(failure):
+    if heard:
         return any(_may_be_before(other, failure) for other in others)
-    if failure.kind != "host-oom":
-        return False
     if _is_bare_kill(failure):
         return any(
             not _is_bare_kill(other)
