@@ -20,7 +20,10 @@ _WHAT = {
     "host": "Host memory, not GPU memory, ran out",
     "not_memory": "This is not a shortage of memory",
 }
-_BARE_KILL = "Signal 9 ended a process, which no shortage of a card's own memory does"
+_OPEN_ENDS = {
+    "host.killed": "Signal 9 ended a process, which no shortage of a card's own memory does",
+    "launch.worker_lost": "A worker was gone without a word, and nothing speaks of a full card",
+}
 _HEDGES = ("about", "least", "most", "over", "under", "than", "~")
 _LOWER_BOUNDS = ("_low", ".shortfall")
 _UPPER_BOUNDS = ("_high",)
@@ -56,15 +59,15 @@ def _off_card(resource: str, ranking: Ranking, sentence: str, event: Failure | N
         return f"{what}; the deeper reason stays open."
     if ranking.conclusive:
         return f"{what}: {sentence}"
-    if resource == "host" and _only_killed(event):
-        return f"{_BARE_KILL}; most likely: {sentence}"
-    return f"{what}: most likely: {sentence}"
+    if resource == "host":
+        what = _OPEN_ENDS.get(_only_told(event), what)
+    return f"{what}; most likely: {sentence}"
 
 
-def _only_killed(event: Failure | None) -> bool:
-    """Say whether all that the event tells is that a process was killed, not for what."""
-    told = {fact.key for fact in event.facts if fact.value is True} if event is not None else set()
-    return told == {"host.killed"}
+def _only_told(event: Failure | None) -> str:
+    """Return the key of all that the event tells, where it tells one thing."""
+    told = [fact.key for fact in event.facts if fact.value is True] if event is not None else []
+    return told[0] if len(told) == 1 else ""
 
 
 def says(rule: Rule, facts: Mapping[str, Fact]) -> str:
