@@ -72,9 +72,8 @@ def matching(pattern: str | None) -> list[FactSpec]:
 
 
 def _table(rows: Sequence[FactSpec], theme: Theme) -> list[Line]:
-    from oomdoctor.render.layout import Span, flow
-
     from oomdoctor.facts.questions import questions_by_fact
+    from oomdoctor.render.layout import Span, flow
 
     asked = questions_by_fact()
     widest = max(len(row.key) for row in rows)
