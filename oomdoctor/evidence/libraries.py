@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-KNOWN = frozenset(
-    """
+_NAMES = """
     torch torchvision torchaudio transformers trl peft accelerate deepspeed bitsandbytes datasets
     diffusers vllm sglang lmdeploy text_generation_server lightning pytorch_lightning
     lightning_fabric axolotl llamafactory llmtuner unsloth unsloth_zoo torchtune torchtitan megatron
@@ -20,8 +19,8 @@ KNOWN = frozenset(
     open_clip lm_eval langchain gradio comfy invokeai numpy scipy pandas sklearn cupy cudf
     gluonts pytorch_forecasting stable_baselines3 ignite catalyst fastai allennlp espnet speechbrain
     hydra wandb tensorboard multiprocess cloudpickle bitblas hqq quanto torchao galore_torch
-    """.split()  # noqa: SIM905 - a table of words reads better than a column of strings
-)
+"""
+KNOWN = frozenset(_NAMES.split())
 _STANDARD = re.compile(r"[/\\]lib(?:64)?[/\\]python3(?:\.\d+)?[/\\](?!site-packages|dist-packages)")
 _FOLDERS = frozenset({"src", "tools", "scripts", "examples", "experiments", "tests", "code", "app"})
 

@@ -52,15 +52,12 @@ def conclude(
     if event is not None:
         causes = _with_echoes(causes, timeline.echoes(failures, event), event)
     plan = prescribe.prescribe(ranking, ruleset, book, readings)
-    sentence = (causes[0].says or "") if causes else ""
     asked = answer in ("need_evidence", "nothing_found")
     return Diagnosis(
         answer=answer,
         resource=judged.resource,
         conclusive=ranking.conclusive,
-        headline=narrate.headline(
-            answer, judged.resource, ranking=ranking, sentence=sentence, event=event
-        ),
+        headline=_headline(judged, causes, event),
         event=event,
         facts=dict(sorted(book.facts.items())),
         ledger=ledger.draw_up(book),
@@ -78,6 +75,13 @@ def conclude(
         artifacts=tuple(artifacts),
         notes=tuple(dict.fromkeys(notes)),
         signs=judged.signs,
+    )
+
+
+def _headline(judged: _Judged, causes: Sequence[Finding], event: Failure | None) -> str:
+    sentence = (causes[0].says or "") if causes else ""
+    return narrate.headline(
+        judged.answer, judged.resource, ranking=judged.ranking, sentence=sentence, event=event
     )
 
 

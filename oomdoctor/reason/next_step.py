@@ -13,7 +13,7 @@ from oomdoctor.reason.rank import OTHER_PRIOR
 from oomdoctor.record import dataclass, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from oomdoctor.facts.book import FactBook
     from oomdoctor.reason.rank import Ranking
@@ -232,9 +232,8 @@ def _is_news(one: _Answerable, belief: Sequence[float]) -> bool:
 
 def _meaning(one: _Answerable, names: Sequence[str], belief: Sequence[float]) -> str:
     cause = one.question.cause
-    percent: Callable[[float], str] = lambda mass: f"{mass * 100:.0f} %"  # noqa: E731 - a local word
-    now, yes, no = belief[cause], one.if_true[cause], one.if_false[cause]
+    masses = (belief[cause], one.if_true[cause], one.if_false[cause])
+    now, yes, no = (f"{mass * 100:.0f} %" for mass in masses)
     return (
-        f"If so ({one.question.label}): {names[cause]} goes from {percent(now)} to {percent(yes)}; "
-        f"if not, to {percent(no)}."
+        f"If so ({one.question.label}): {names[cause]} goes from {now} to {yes}; if not, to {no}."
     )

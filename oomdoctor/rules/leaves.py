@@ -34,7 +34,7 @@ def leaf_verdict(tree: Node, book: FactBook) -> Verdict:
     return _words(head, tree, book) if evaluate is None else evaluate(tree, book)
 
 
-def _value(tree: list[Node], book: FactBook) -> Verdict:  # noqa: ARG001 - a constant reads nothing
+def _value(tree: list[Node], _book: FactBook) -> Verdict:
     return Verdict(truth=truth_of(tree[1]))
 
 
