@@ -11,6 +11,7 @@ from oomdoctor.gathering import Gathered
 from oomdoctor.reason import interview
 from oomdoctor.reason.supposing import Supposing
 from oomdoctor.reason.timeline import first_failure
+from oomdoctor.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +61,11 @@ class Case:
         """Return the facts stated on the command line and in answers, the answers first."""
         found = {item.partition("=")[0].strip(): item for item in self._given}
         found |= {item.partition("=")[0]: item for item in interview.stated(answers)}
-        return parse_given(found.values())
+        words = interview.sources(answers)
+        return tuple(
+            replace(fact, source=words.get(fact.key, fact.source))
+            for fact in parse_given(found.values())
+        )
 
     def joined(self, answers: Sequence[Answer]) -> Gathered:
         """Return the inputs together with the words and pastes of the answers."""

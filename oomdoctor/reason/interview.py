@@ -92,6 +92,27 @@ def stated(answers: Sequence[Answer]) -> tuple[str, ...]:
     return tuple(found.values())
 
 
+def sources(answers: Sequence[Answer]) -> dict[str, str]:
+    """Return for each statement the words that it was made in, where it came from a choice.
+
+    A figure that stands for words ("a fifth or more") is nobody's measurement and says so.
+    """
+    known = questions()
+    found: dict[str, str] = {}
+    for answer in answers:
+        held = known.get(answer.question)
+        for choice in held.choices if held is not None else ():
+            for item in choice.sets:
+                if item in answer.facts:
+                    stands = "a stand-in for the answer" if _is_figure(item) else "answered"
+                    found[item.partition("=")[0]] = f"{stands}: {choice.text}"
+    return found
+
+
+def _is_figure(item: str) -> bool:
+    return item.partition("=")[2][:1].isdigit()
+
+
 def texts(answers: Sequence[Answer]) -> tuple[str, ...]:
     """Return the words and pastes of all answers, in order."""
     return tuple(answer.text for answer in answers if answer.text)

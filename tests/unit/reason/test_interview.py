@@ -9,7 +9,7 @@ from oomdoctor.facts.given import parse_given
 from oomdoctor.facts.questions import questions
 from oomdoctor.reason import interview
 from oomdoctor.reason.answering import command_of, understand
-from oomdoctor.reason.interview import Answer, Prospect
+from oomdoctor.reason.interview import Answer, Prospect, sources
 from oomdoctor.reason.rank import rank
 from oomdoctor.reason.supposing import OTHER, Supposing
 from oomdoctor.rules.loader import load_rules
@@ -186,3 +186,25 @@ def test_words_are_kept_with_the_facts_in_them() -> None:
 )
 def test_commands_are_told_from_answers(line: str, command: str | None) -> None:
     assert command_of(line) == command
+
+
+def test_a_figure_that_stands_for_words_says_so() -> None:
+    answer = understand(questions()["card"], "2")
+
+    assert answer is not None
+    said = "a stand-in for the answer: other programs hold a fifth of the card or more"
+    assert sources([answer])["gpu.foreign_share"] == said
+
+
+def test_a_chosen_word_names_its_answer() -> None:
+    answer = understand(questions()["card"], "7")
+
+    assert answer is not None
+    assert sources([answer]) == {"gpu.mig": "answered: a slice of a card (MIG)"}
+
+
+def test_a_typed_number_is_no_stand_in() -> None:
+    answer = understand(questions()["workers"], "12")
+
+    assert answer is not None
+    assert sources([answer]) == {}
