@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.common_prefix import common_prefix
+from oomdoctor.evidence.data_texts import without_data
 from oomdoctor.evidence.prefixes import (
     Parts,
     dump_line,
@@ -48,7 +49,7 @@ def clean(source: Source) -> Document:
             found = split_prefixes(segment) if bare or common is None else _parts(segment, common)
             own = _of_same_line(found, own)
             parts = _under(before, own)
-            text = tagged.strip(parts)
+            text = without_data(tagged.strip(parts))
             shown = raw if len(segments) == 1 or segment in raw else segment
             lines.append(LogLine(number, text, shown, parts.rank, parts.stream, parts.stamp))
     return Document(artifact=source.artifact, lines=tuple(lines), notes=source.notes)

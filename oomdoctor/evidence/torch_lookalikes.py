@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.evidence import device_signs, lookalike_signs
 from oomdoctor.evidence.events import fact, merged, part_quote
 from oomdoctor.evidence.haystack import haystack_of
+from oomdoctor.evidence.recovery import unanswered
 from oomdoctor.evidence.signs import Hit, Sign, event_of, hits
 from oomdoctor.model.core import Reading
 
@@ -166,9 +167,8 @@ def read(document: Document) -> Reading:
     """Return a failure for each kind of fault and writer, and the facts for the whole input."""
     haystack = haystack_of(document)
     found = list(hits(haystack, SIGNS))
-    events = merged(
-        event_of(document, hit, extra=tuple(_index_fact(document, hit))) for hit in found
-    )
+    told = merged(event_of(document, hit, extra=tuple(_index_fact(document, hit))) for hit in found)
+    events = unanswered(haystack, told)
     failures = tuple(event.failure for event in events)
     whole = {one.key: one for failure in failures for one in reversed(failure.facts)}
     return Reading(facts=(*whole.values(), *_orders(haystack, events)), failures=failures)

@@ -25,6 +25,7 @@ from oomdoctor.evidence import (
 )
 from oomdoctor.evidence.events import Event, absorb, fact, merged
 from oomdoctor.evidence.haystack import LAST_LINES, MOST_LINES, haystack_of
+from oomdoctor.evidence.recovery import unanswered
 from oomdoctor.evidence.signs import Hit, event_of, gpu, hits
 from oomdoctor.model.core import Reading
 from oomdoctor.record import replace
@@ -85,7 +86,7 @@ def read(document: Document) -> Reading:
     taken = frozenset(at for one in messages for at in _covered(document, one))
     others = [event_of(document, hit) for hit in hits(haystack, _SIGNS, taken=taken)]
     torn = _torn(haystack, taken)
-    told = _with_warnings(merged([*messages, *others, *torn]))
+    told = unanswered(haystack, _with_warnings(merged([*messages, *others, *torn])))
     events = [event for event in told if event.family != pool_oom.WARNING]
     if not any(event.failure.kind == "gpu-oom" for event in events):
         spoken = frozenset(at for event in told for at in range(event.first, event.last + 1))
