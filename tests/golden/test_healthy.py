@@ -73,5 +73,5 @@ def test_a_full_card_is_a_sign(tmp_path: Path, ask_in: Any) -> None:
     assert any("24102MiB" in sign["text"] for sign in said["signs"])
 
 
-def test_the_corpus_has_twenty_runs_or_more() -> None:
-    assert len(FOLDERS) >= 20
+def test_the_corpus_has_seventy_runs_or_more() -> None:
+    assert len(FOLDERS) >= 70
