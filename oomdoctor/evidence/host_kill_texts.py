@@ -23,7 +23,17 @@ from oomdoctor.evidence.signs import Sign
 KILLED = ("host.killed", True)
 _REACH = 500
 _OOM_KILL = (("host.oom_kill", True), KILLED)
-_BEFORE_137 = ("code ", "code=", "status ", "status: ", 'code": ', "code is ")
+_ENDS = r"(?:exit|return|status|termination|error)[ _-]?(?:code|status)|exitstatus|\brc"
+_SAYS = r"['\"]?(?: (?:is|of|was))?[:= ]{1,12}[\"'(\[]{0,2}"
+_CODE_BEFORE = r"\b(?:exited|returned|finished|failed|terminated|ended|stopped)\b.{0,50}"
+_STEMS = (
+    *("code: ", "code:", "code=", "code = ", 'code": ', 'code":', "code ", "code is "),
+    *("status: ", "status=", 'status": ', "status ", "status of ", "with "),
+)
+_CODES = (
+    *(f"{stem}{code}" for stem in _STEMS for code in ("137", "-9")),
+    *("exit code: ", "exit: 137", "rc=137", "rc: 137", "(137)", "error 137", "exited 137"),
+)
 
 
 def _by(killer: str, literals: tuple[str, ...], pattern: str, scope: str = "") -> Sign:
@@ -83,11 +93,13 @@ KILLS: tuple[Sign, ...] = (
             *("job killed: ", "cgroup mem limit exceeded", "term_memlimit", "gone over memory"),
             *("for exceeding memory limits", 'hard limit "h_', "cgroup memory limit"),
             *("killed due to memory usage", "replicas low on memory", "replica low on memory"),
+            "memory limit of ",
         ),
         r"PBS: job killed: v?p?mem \d+\w* exceeded limit|Cgroup mem limit exceeded|TERM_MEMLIMIT"
         r"|gone over (?:cgroup )?memory limit|killed by YARN for exceeding memory limits"
         r"|exceeded hard limit \"h_(?:vmem|rss|data)\"|exceeded (?:its )?cgroup memory limit"
-        r"|[Cc]ontainer killed due to memory usage|[Rr]eplicas? low on memory",
+        r"|[Cc]ontainer killed due to memory usage|[Rr]eplicas? low on memory"
+        r"|[Mm]emory limit of \d+ ?[KMG]i?B? (?:was )?exceeded",
         "group",
     ),
     _by("docker", ('"oomkilled": true',), r"\"OOMKilled\": true", "group"),
@@ -132,13 +144,18 @@ KILLS: tuple[Sign, ...] = (
         r"|(?:has terminated|no longer running|exited).{0,40}\bsignal: killed",
     ),
     _sigkill(
-        (
-            *("exit code: ", "code: -9", "code = -9", "code=-9", "code -9"),
-            *(f"{one}137" for one in _BEFORE_137),
-        ),
-        r"(?i)\b(?:exit|return) ?code ?[:= ] ?-9\b|\bexit(?:ed)?(?: with)? ?(?:code|status)"
-        r"[:= ]{1,3}137\b|\bexit code: {1,12}137\b|\b(?:exit|return)code\"? ?[:=] ?137\b"
-        r"|\bexit code is 137\b",
+        _CODES,
+        rf"(?i)(?:{_ENDS}){_SAYS}(?:137|-9)\b(?!\.?\d)"
+        rf"|{_CODE_BEFORE}\b(?:(?:code|status){_SAYS})(?:137|-9)\b(?!\.?\d)"
+        rf"|{_CODE_BEFORE}\bwith (?:137|-9)[.,;)]?\s*$"
+        r"|\b(?:exit|non-zero code) ?[:=] ?137\b(?!\.?\d)|\bexited \(137\)"
+        r"|\*\*\* \[.{1,200}\] Error 137\b|\bcommand exited(?: with)? 137\b",
+    ),
+    _sigkill(
+        ("sigkill", "status=9", "signal 9", "signal: 9"),
+        r"\bNegsignal\.SIGKILL\b|(?i:\bsignal[ :]{1,2}\[?SIGKILL\b)|\bstatus=9/KILL\b"
+        r"|(?i:(?:terminated|exited|ended|died|stopped)(?: \w+)? on signal 9\b)"
+        r"|(?i:\buncaught signal: 9\b)",
     ),
     _sigkill(
         ("killed", "已杀死", "getötet", "убито"),

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 ANCHORS = (
     "exitcode",
+    "exit_code",
     "root cause",
     "exits with return code",
     "non-zero exit status",
@@ -58,7 +59,7 @@ _FIELDS = {"time": "launch.root_time", "host": "launch.root_host", "rank": "laun
 @cache
 def _code() -> re.Pattern[str]:
     return re.compile(
-        r"\bexitcode {0,3}[:=] ?(?P<a>-?\d+)|exits with return code = (?P<b>-?\d+)"
+        r"\b[Ee]xit_?[Cc]ode\"? {0,3}[:=] ?(?P<a>-?\d+)|exits with return code = (?P<b>-?\d+)"
         r"|non-zero exit status (?P<c>\d+)|died with <Signals\.\w+: (?P<s>\d+)>"
         r"|exited on signal (?P<t>\d+)|crashed with exit code (?P<d>-?\d+)"
         r"|\b[Ee]xited with (?:exit )?code (?P<e>\d+)|[Ee]xit [Cc]ode: +(?P<f>\d+)\b"
