@@ -119,9 +119,10 @@ REFUSALS: tuple[Sign, ...] = (
         rf"(?:.*?you tried to allocate (?P<host>{SIZED}))?",
     ),
     _refused(
-        ("unable to mmap", "cannot allocate memory", "[errno 12]", "os error 12)"),
-        r"unable to mmap (?P<host>\d+ bytes) from file|(?:Errno 12\]|error:?|: )"
-        r"\s*Cannot allocate memory|\[Errno 12\]|\(os error 12\)",
+        ("unable to mmap", "cannot allocate memory", "[errno 12]", "os error 12)", "enomem"),
+        r"unable to mmap (?P<host>\d+ bytes) from file|(?:Errno 12\]|error:?|: |\.\.\.)"
+        r"\s*Cannot allocate memory(?! in static)|\[Errno 12\]|\(os error 12\)"
+        r"|\bCannot allocate memory \(12\)|^(?!.*(?:cuda|CUDA|GPU)).*\bENOMEM\b",
     ),
     _refused(
         ("unable to allocate", "failed to allocate cpu buffer", "memory allocation failed for"),
@@ -133,6 +134,11 @@ REFUSALS: tuple[Sign, ...] = (
         ("malloc of size", "alloc of size", "memory allocation of", "commit_memory("),
         r"\b(?:malloc|realloc|calloc) of size (?P<host>\d+) failed"
         r"|\bos::commit_memory\([^)]{0,80}\) failed",
+    ),
+    _refused(
+        ("to alloc memory of", "allocate vector of size", "heap space", "heap out of memory"),
+        r"Fail to alloc memory of (?P<host>\d+) size|cannot allocate vector of size \d"
+        r"|OutOfMemoryError: Java heap space|JavaScript heap out of memory",
     ),
     _refused(
         ("insufficient memory)", "c error: out of memory"),

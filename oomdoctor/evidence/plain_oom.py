@@ -40,6 +40,7 @@ LITERALS = (
     "not enough",
     "to allocate",
     "not allocate",
+    "not malloc",
     "allocation failed",
     "allocation failure",
     "allocation_failure",
@@ -58,7 +59,7 @@ _RAN_OUT = (
     r"|thrust::system::detail::bad_alloc|bad_alloc: \w*out.of.memory"
     r"|\bCL_OUT_OF_RESOURCES|: OUT_OF_RESOURCES|MEM_OBJECT_ALLOCATION_FAILURE"
     r"|Memory Object Allocation Failure"
-    r"|(?:(?:failed|unable) to|could not|cannot|can't) (?:allocate|(?:cuda|hip)malloc)"
+    r"|(?:(?:failed|unable) to|could not|cannot|can't) (?:m?alloc(?:ate)?\b|(?:cuda|hip)malloc)"
     r"(?=.{0,60}?(?:memory|buffer|tensor|\bbytes\b|\d ?[KMG]i?B\b))"
     r"|(?:cuda|hip)Malloc\w*(?:\(.{0,80}?\))? (?:retry )?failed"
     r"|\balloc(?:ation)? fail(?:ed|ure)?|\bmemory allocation error"
@@ -123,8 +124,18 @@ def events_in(haystack: Haystack, taken: frozenset[int]) -> Iterator[Event]:
 def _tells(text: str) -> bool:
     """Say whether a line complains that a device's memory ran out."""
     found = _compiled(_RAN_OUT).search(text)
-    if found is None or not _compiled(_DEVICE).search(text) or _compiled(_HOST).search(text):
+    if found is None or not names_device(text) or _compiled(_HOST).search(text):
         return False
+    return complains(text, found)
+
+
+def names_device(text: str) -> bool:
+    """Say whether a text names a device or its runtime."""
+    return _compiled(_DEVICE).search(text) is not None
+
+
+def complains(text: str, found: re.Match[str]) -> bool:
+    """Say whether a line that holds `found` reports a failure; advice and warnings do not."""
     before, after = text[: found.start()], text[found.end() :]
     if _compiled(_QUIET).match(text[:HEAD]) or _compiled(_ADVISES).search(before):
         return False

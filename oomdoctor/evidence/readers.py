@@ -55,6 +55,7 @@ READERS: tuple[str, ...] = (
     "packages",
     "environment",
     "vllm_log",
+    "engine_says",
     "ggml_log",
     "ollama_log",
     "engine_name",
@@ -72,6 +73,7 @@ TEXT_CHARS = 256 * 1024
 LINES_AFTER_FAILURE = 200
 MOST_TRACED = 128
 """Of so many failures the traceback and phase are read; the others are only counted."""
+_MEMORY_WORDS = ("memory", "alloc", "errno")
 _NO_FAILURES = (
     *("Warning", "KeyboardInterrupt", "SystemExit", "StopIteration"),
     *("ChildFailedError", "CalledProcessError", "ProcessExitedException"),
@@ -124,7 +126,8 @@ def _with_traces(document: Document, reading: Reading) -> Reading:
     found = stacks(document)
     failures = reading.failures
     if all(failure.kind == "peer" for failure in failures):
-        failures = (*failures, *_not_of(failures, _uncaught(document, found)))
+        refused = _refused(document) if not failures else ()
+        failures = (*failures, *(refused or _not_of(failures, _uncaught(document, found))))
     failures = failures or tuple(crash_failures(document, reading.facts))
     located = locate(document, failures, found)
     leading = _leading(failures)
@@ -143,6 +146,16 @@ def _with_traces(document: Document, reading: Reading) -> Reading:
         failures=complete,
         closes=closes,
     )
+
+
+def _refused(document: Document) -> tuple[Failure, ...]:
+    """Return the refusal of memory that a text tells in words no reader knows."""
+    haystack = haystack_of(document)
+    if not any(map(haystack.has, _MEMORY_WORDS)):
+        return ()
+    from oomdoctor.evidence.plain_refusal import refusals
+
+    return tuple(refusals(document))
 
 
 def _not_of(told: Sequence[Failure], more: Iterable[Failure]) -> Iterator[Failure]:
