@@ -127,6 +127,9 @@ DOORS: dict[str, tuple[str, ...]] = {
         "mem-fraction-static",
     ),
     "engine_says": (
+        "memory utilization",
+        "on startup",
+        "sampler",
         "gpu_memory_utilization",
         "max_num_seqs",
         "cache blocks",

@@ -74,7 +74,7 @@ BYTES = (
         "on startup is less than",
         r"\((?P<n>\d+(?:\.\d+)?)/\d+(?:\.\d+)?\s*(?P<unit>GiB)\) on startup",
     ),
-    Pattern("serve.initial_usage", "initial_memory_usage=", rf"memory_usage={SIZE} peak"),
+    Pattern("serve.initial_usage", "initial_memory_usage=", rf"initial_memory_usage={SIZE}"),
     Pattern("gpu.free", "avail mem=", rf"avail[_ ]mem={SIZE}"),
     Pattern("gpu.free", "in paged kv cache: total", rf"total: \S+ GiB, available: {SIZE}"),
     Pattern("gpu.total", "in paged kv cache: total", rf"kv cache: total: {SIZE}"),

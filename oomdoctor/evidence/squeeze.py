@@ -109,6 +109,12 @@ def runs_near(haystack: Haystack, literals: Iterable[str]) -> Iterator[Run]:
             yield _squeeze(haystack.document, members[first:last])
 
 
+def whole(document: Document) -> Iterator[Run]:
+    """Yield one run per writer over all lines."""
+    for members in _streams(document).values():
+        yield _squeeze(document, members)
+
+
 def _streams(document: Document) -> dict[str, list[int]]:
     """Group line indexes by writer; lines without a prefix also go on with the writer before.
 

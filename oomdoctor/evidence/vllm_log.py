@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.evidence import wrapped
 from oomdoctor.evidence.amounts import flag, stated
 from oomdoctor.evidence.engine_lines import BYTES, COUNTS, FLAGS, RATIOS, TEXTS, Pattern
 from oomdoctor.evidence.moment import at_failure, failure_index
@@ -34,9 +35,10 @@ from oomdoctor.model.core import Reading
 from oomdoctor.units import size_of, unit_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import re
+    from collections.abc import Container, Iterator, Sequence
 
-    from oomdoctor.model.core import Document, Fact, LogLine
+    from oomdoctor.model.core import Document, Fact, Quote
 
 ANCHORS = (
     "model weights take",
@@ -68,8 +70,13 @@ ANCHORS = (
     "loaded engine size",
     "execution context memory",
     "sum of model weight size",
+    "gpu_memory_utilization",
+    "max_num_seqs",
+    "max-batch-",
+    "mem-fraction-static",
 )
 LONGEST = 4000
+TABLES = (("bytes", BYTES), ("count", COUNTS), ("ratio", RATIOS), ("flag", FLAGS), ("text", TEXTS))
 
 
 def read(document: Document) -> Reading:
@@ -78,51 +85,57 @@ def read(document: Document) -> Reading:
     for index, line in enumerate(document.lines):
         if len(line.text) > LONGEST or not any(character.isdigit() for character in line.text):
             continue
-        for fact in (*_facts_of(document, line), *_word_facts(document, line)):
+        for fact in _facts_of(document, index):
             seen.setdefault(fact.key, []).append((index, fact))
     failure = failure_index(document)
     chosen = [
         at_failure(several, order=lambda pair: pair[0], failure=failure)
         for several in seen.values()
     ]
-    return Reading(facts=tuple(pair[1] for pair in chosen if pair is not None))
+    told = [pair[1] for pair in chosen if pair is not None]
+    return Reading(facts=(*told, *_wrapped_facts(document, seen)))
 
 
-def _facts_of(document: Document, line: LogLine) -> Iterator[Fact]:
+def _facts_of(document: Document, index: int) -> Iterator[Fact]:
+    line = document.lines[index]
     lower = line.text.lower()
-    for one in BYTES:
-        if one.literal in lower:
-            yield from _size_facts(document, line, one)
-    for one in COUNTS:
-        found = one.search(line.text) if one.literal in lower else None
-        if found is not None:
-            quote = document.quote(line, *found.span())
-            yield stated(one.key, int(found["n"].replace(",", "")), quote)
-    for one in RATIOS:
-        found = one.search(line.text) if one.literal in lower else None
-        if found is not None:
-            yield stated(one.key, float(found["n"]), document.quote(line, *found.span()))
+    for kind, table in TABLES:
+        for one in table:
+            found = one.search(line.text) if one.literal in lower else None
+            if found is None or wrapped.cut_number(document, index, found.end()):
+                continue
+            span = found.span("word") if kind == "text" else found.span()
+            yield _fact(kind, one, found, (document.quote(line, *span),))
 
 
-def _word_facts(document: Document, line: LogLine) -> Iterator[Fact]:
-    lower = line.text.lower()
-    for one in FLAGS:
-        found = one.search(line.text) if one.literal in lower else None
-        if found is not None:
-            yield flag(one.key, document.quote(line, *found.span()), value=found["on"] != "False")
-    for one in TEXTS:
-        found = one.search(line.text) if one.literal in lower else None
-        if found is not None:
-            yield stated(one.key, found["word"], document.quote(line, *found.span("word")))
+def _wrapped_facts(document: Document, told: Container[str]) -> Iterator[Fact]:
+    """Yield what messages say that were cut into several lines, where no line said it."""
+    facts: dict[str, Fact] = {}
+    for kind, table in TABLES:
+        for one in table:
+            if one.key in told or one.key in facts:
+                continue
+            found = wrapped.last(document, one.literal, one.source)
+            if found is not None:
+                facts[one.key] = _fact(kind, one, found.match, found.quotes())
+    yield from facts.values()
 
 
-def _size_facts(document: Document, line: LogLine, one: Pattern) -> Iterator[Fact]:
-    found = one.search(line.text)
-    if found is None:
-        return
+def _fact(kind: str, one: Pattern, found: re.Match[str], quotes: Sequence[Quote]) -> Fact:
+    if kind == "bytes":
+        return _size_fact(one, found, quotes)
+    if kind == "count":
+        return stated(one.key, int(found["n"].replace(",", "")), *quotes)
+    if kind == "ratio":
+        return stated(one.key, float(found["n"]), *quotes)
+    if kind == "flag":
+        return flag(one.key, *quotes, value=found["on"] != "False")
+    return stated(one.key, found["word"], *quotes)
+
+
+def _size_fact(one: Pattern, found: re.Match[str], quotes: Sequence[Quote]) -> Fact:
     groups = found.groupdict()
     scale = unit_bytes(groups.get("unit") or "GiB") or 1
     sizes = [size_of(groups[name], scale) for name in ("n", "m") if groups.get(name)]
-    quote = document.quote(line, *found.span())
     total = sum(size.bytes for size in sizes)
-    yield stated(one.key, total, quote, slack=sum(size.slack_bytes for size in sizes))
+    return stated(one.key, total, *quotes, slack=sum(size.slack_bytes for size in sizes))

@@ -59,4 +59,11 @@ def flash_attention(facts: Inputs) -> Outcome | None:
     return None if found is None else Outcome(value=True, source="the engine's command")
 
 
-STEPS = (engine, flash_attention)
+@derives("serve.says", reads=("log.text",))
+def says(facts: Inputs) -> Outcome:
+    """A log that was read and holds none of an engine's statements: nothing is said."""
+    facts.text("log.text")
+    return Outcome("nothing", "no statement of a serving engine in the log")
+
+
+STEPS = (engine, flash_attention, says)

@@ -31,6 +31,13 @@ ROWS = (
         obtain="Name the engine: oomdoctor diagnose LOG --fact serve.engine=llama.cpp",
         cost_s=5,
     ),
+    text(
+        "serve.says",
+        "What the engine states, by short names, one per line: no-cache-blocks,"
+        " request-exceeds-cache, sampler-warmup, share-not-free, profile-disturbed, image-profile,"
+        " raise-static-pool, lower-static-pool, token-budget, server-warmup, buffer-limit,"
+        " not-recovered, weights-exceed-device, arena-limit; or nothing.",
+    ),
     boolean("serve.ggml", "ggml works in the engine: llama.cpp, or a program built on it."),
     enum(
         "serve.failed_buffer",

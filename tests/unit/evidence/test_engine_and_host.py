@@ -66,6 +66,7 @@ def test_an_engine_s_figures_are_read(file: str, expected: dict[str, Value]) -> 
             ),
             {
                 "gpu.total": gib(79.10),
+                "serve.initial_usage": gib(1),
                 "serve.non_torch": gib(0.5),
                 "serve.kv_cache": gib(51),
                 "serve.utilization": 0.9,
