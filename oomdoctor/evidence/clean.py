@@ -33,6 +33,9 @@ _DROPPED = (*range(9), 11, 12, *range(14, 32), 0x7F, 0xFEFF, 0x200B, 0x2060)
 _CONTROLS = {**dict.fromkeys(_DROPPED, ""), 0xA0: " "}
 _LONG_CHARS = 300
 _DIGITS = 40
+_PLAIN_STARTS = frozenset(("", *" '{|=-*#.^~abfghjklmopqstuvxyz"))
+_CAPITALS = frozenset("ABCDEFGHIJKLMNOPQSTUVWXYZ")
+"""What a prefix starts with only where a digit or level follows, or a day: `May  2 10:00:00`."""
 
 
 def clean(source: Source) -> Document:
@@ -41,6 +44,9 @@ def clean(source: Source) -> Document:
     tagged = _TagStripper()
     lines: list[LogLine] = []
     for number, raw in source.lines:
+        if common is None and _is_plain(raw, idle=tagged.idle):
+            lines.append(LogLine(number, without_data(raw), raw))
+            continue
         before = None if common is None else common(raw)
         segments = tuple(_segments(raw if before is None else before.text))
         own: Parts | None = None
@@ -53,6 +59,22 @@ def clean(source: Source) -> Document:
             shown = raw if len(segments) == 1 or segment in raw else segment
             lines.append(LogLine(number, text, shown, parts.rank, parts.stream, parts.stamp))
     return Document(artifact=source.artifact, lines=tuple(lines), notes=source.notes)
+
+
+def _is_plain(raw: str, *, idle: bool) -> bool:
+    """Say cheaply that a line has nothing to clean; most lines have not."""
+    first = raw[:1]
+    if first not in _PLAIN_STARTS:
+        tag = first in _TAG_LETTERS and (not idle or raw[1:2].isdigit() or may_be_tagged(raw))
+        if tag or first not in _CAPITALS or raw[3:4] == " ":
+            return False
+    return (
+        "[" not in raw
+        and "%|" not in raw
+        and len(raw) < _LONG_CHARS
+        and not raw.startswith('{"')
+        and raw.isprintable()
+    )
 
 
 def _of_same_line(parts: Parts, before: Parts | None) -> Parts:
@@ -168,6 +190,11 @@ class _TagStripper:
     def __init__(self) -> None:
         self._tags: dict[tuple[str, int | None], str] = {}
 
+    @property
+    def idle(self) -> bool:
+        """Say whether no tag is being taken off."""
+        return not self._tags
+
     def strip(self, line: Parts) -> str:
         """Return the text of `line` without the tag where it belongs to a traceback."""
         text = line.text
@@ -189,7 +216,8 @@ class _TagStripper:
         return rest
 
 
-_TAG_STARTS = frozenset("[EFCWIDNeicwd")
+_TAG_LETTERS = frozenset("EFCWIDN")
+_TAG_STARTS = frozenset("[eicwd") | _TAG_LETTERS
 
 
 def _is_error(tag: str) -> bool:

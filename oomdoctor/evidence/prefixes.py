@@ -89,10 +89,13 @@ def _next(text: str) -> _Step | None:
 
 
 def _bracket(text: str) -> _Step | None:
-    found = _rank_bracket().match(text)
+    second = text[1:2]
+    found = _rank_bracket().match(text) if second.isdigit() or second in "Rrd" else None
     if found is not None:
         number = int(found["rank"] or found["default"] or found["mpi"] or 0)
         return _Step(found.end(), rank=number, stream=f"rank{number}")
+    if not (second.isdigit() or second.isupper() or second.isspace()):
+        return None
     found = _stamp_bracket().match(text)
     if found is not None:
         return _Step(found.end(), stamp=found["stamp"])
