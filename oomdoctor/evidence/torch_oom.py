@@ -12,7 +12,7 @@ what tells of one event and counts events over the whole input.
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.evidence import (
@@ -27,6 +27,7 @@ from oomdoctor.evidence.events import Event, absorb, fact, merged
 from oomdoctor.evidence.haystack import LAST_LINES, MOST_LINES, haystack_of
 from oomdoctor.evidence.recovery import unanswered
 from oomdoctor.evidence.signs import Hit, event_of, gpu, hits
+from oomdoctor.evidence.work_lines import WorkLines
 from oomdoctor.model.core import Reading
 from oomdoctor.record import replace
 from oomdoctor.units import format_count
@@ -67,10 +68,6 @@ _SAME_MESSAGE_LINES = 200
 _WARNINGS_OPEN = 64
 _GAP_LINES = 4000
 _PIN_LINES = 14
-_WORK = (
-    r"^\s*(?:>>>|In ?\[|\$ )|\d%\||\bit/s\b|\bs/it\b|\b(?:epoch|step|iter(?:ation)?|trial|batch)\b"
-    r"\s*[:=#\[]?\s*\d"
-)
 _TORN_CLASS = r"\btorch\.(?:cuda\.)?OutOfMemoryError(?P<rest>\s*(?::.*)?)$"
 
 
@@ -241,24 +238,27 @@ def _counts(document: Document, events: list[Event]) -> Iterator[Fact]:
     own = [event for event in events if event.failure.kind == "gpu-oom"]
     if not own:
         return
-    distinct = [event for event, again in _again(document, own) if not again]
+    work = WorkLines(document.lines)
+    distinct = [event for event, again in _again(document, own, work) if not again]
     quotes = [event.failure.line_quote for event in distinct[:20]]
     yield fact("oom.events", len(distinct), quotes)
     ranks = {event.failure.rank: event.failure.line_quote for event in reversed(own)}
     ranks.pop(None, None)
     if ranks:
         yield fact("oom.failed_ranks", len(ranks), list(ranks.values())[:20])
-    yield from _repeats(document, distinct)
+    yield from _repeats(document, distinct, work)
 
 
-def _again(document: Document, events: Iterable[Event]) -> Iterator[tuple[Event, bool]]:
+def _again(
+    document: Document, events: Iterable[Event], work: WorkLines
+) -> Iterator[tuple[Event, bool]]:
     """Tell a message that was printed once more (log line, chained traceback) from a new one."""
     last: dict[str, Event] = {}
     for event in events:
         stream = document.lines[event.first].stream
         held = last.get(stream)
         same = held is not None and _told(held.failure) == _told(event.failure)
-        yield event, same and held is not None and not _worked(document, held, event)
+        yield event, same and held is not None and not _worked(work, held, event)
         last[stream] = event
 
 
@@ -267,19 +267,12 @@ def _told(failure: Failure) -> tuple[object, ...]:
     return tuple(_text(failure, key) for key in keys)
 
 
-def _worked(document: Document, first: Event, second: Event) -> bool:
+def _worked(work: WorkLines, first: Event, second: Event) -> bool:
     """Say whether work went on between two events: progress, a prompt, a numbered step."""
-    between = document.lines[first.last + 1 : min(second.first, first.last + _GAP_LINES)]
-    return any(_works(line.text[:400]) for line in between)
+    return work.any_between(first.last + 1, min(second.first, first.last + _GAP_LINES))
 
 
-@lru_cache(maxsize=4096)
-def _works(text: str) -> bool:
-    """Say whether a line shows work; remembered, since many messages share what is between."""
-    return _compiled(_WORK).search(text) is not None
-
-
-def _repeats(document: Document, events: list[Event]) -> Iterator[Fact]:
+def _repeats(document: Document, events: list[Event], work: WorkLines) -> Iterator[Fact]:
     """Yield whether a process met its limit again with the very same bytes allocated."""
     last: dict[tuple[str, object], Event] = {}
     verdict: tuple[bool, tuple[Event, Event]] | None = None
@@ -291,7 +284,7 @@ def _repeats(document: Document, events: list[Event]) -> Iterator[Fact]:
         last[key] = event
         if held is not None and not (verdict and verdict[0]):
             same = _text(held.failure, "torch.allocated") == _text(event.failure, "torch.allocated")
-            verdict = (same and _worked(document, held, event), (held, event))
+            verdict = (same and _worked(work, held, event), (held, event))
     if verdict:
         quotes = [one.failure.line_quote for one in verdict[1]]
         yield fact("oom.repeats_same_allocated", verdict[0], quotes)
