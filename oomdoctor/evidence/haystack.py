@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from oomdoctor.model.core import Document
 
 
-MOST_LINES = 1000
-LAST_LINES = 250
+MOST_LINES = 600
+LAST_LINES = 200
+"""Of more lines that say the same kind of thing the first and the last ones are looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

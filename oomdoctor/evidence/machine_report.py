@@ -19,6 +19,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.amounts import stated
+from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.units import parse_size
 
 if TYPE_CHECKING:
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from oomdoctor.model.core import Document, Fact, LogLine, Quote
 
 LONGEST = 600
+_WORDS = (
+    *("nvidia driver version", "cuda used to build", "torch cuda version", "cuda toolkit"),
+    *("gpu type", "/|", "max memory", "shared memory (", "gpu models and configuration"),
+)
 SIZES = {"Max memory": "gpu.total", "shared memory (/dev/shm) size": "host.shm_total"}
 
 
@@ -66,9 +71,10 @@ def machine_facts(document: Document) -> Iterator[Fact]:
     """Yield cards, driver and CUDA versions, and sizes that a report states."""
     listing = -1
     cards: dict[str, tuple[str, Quote]] = {}
+    told = frozenset(haystack_of(document).telling(_WORDS))
     for index, line in enumerate(document.lines):
         text = line.text
-        if len(text) > LONGEST:
+        if (index not in told and listing < 0) or len(text) > LONGEST:
             continue
         if "GPU models and configuration" in text:
             listing = index
@@ -76,7 +82,8 @@ def machine_facts(document: Document) -> Iterator[Fact]:
         card = _numbered().match(text) if listing >= 0 else None
         if card is not None and index - listing <= len(cards) + 1:
             cards.setdefault(card[1], (card[2], document.quote(line)))
-        yield from _line_facts(document, line)
+        if index in told:
+            yield from _line_facts(document, line)
     yield from _card_facts(cards)
 
 

@@ -208,7 +208,7 @@ def _row(document: Document, line: LogLine, found: re.Match[str]) -> Row:
 
 
 def _spoken_facts(document: Document) -> Iterator[Fact]:
-    for index in haystack_of(document).lines_with(NAMES):
+    for index in haystack_of(document).telling(NAMES):
         line = document.lines[index]
         text = line.text
         if not _may_state_version(text):

@@ -47,7 +47,7 @@ def test_thousands_of_ranks_that_fail_are_read_in_seconds() -> None:
 def test_messages_beyond_the_bound_are_noted_and_the_last_ones_kept() -> None:
     text = "\n".join(f"{MESSAGE}\nstep {at}: went on" for at in range(MOST_LINES + 700))
     reading = read(text)
-    assert "1,700 lines speak of memory running out" in reading.notes[0]
+    assert f"{MOST_LINES + 700:,} lines speak of memory running out" in reading.notes[0]
     assert reading.failures[0].order == 1
     assert reading.failures[-1].order == 2 * (MOST_LINES + 700) - 1
 
@@ -87,7 +87,11 @@ def test_lines_that_tell_are_the_first_and_the_last_ones() -> None:
     haystack = haystack_of(document_of("\n".join(["out of memory"] * (MOST_LINES + 10))))
     told = haystack.telling(["out of memory"])
     assert len(told) == MOST_LINES
-    assert told[-LAST_LINES - 1 : -LAST_LINES + 1] == [MOST_LINES - LAST_LINES - 1, 760]
+    skipped = 10
+    assert told[-LAST_LINES - 1 : -LAST_LINES + 1] == [
+        MOST_LINES - LAST_LINES - 1,
+        MOST_LINES - LAST_LINES + skipped,
+    ]
 
 
 def test_blank_columns_of_a_deep_document_do_not_slow_its_recognition() -> None:
