@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from oomdoctor.evidence.clean import clean
 from oomdoctor.evidence.log_view import LogView, view_of, with_near_stamps
 from oomdoctor.evidence.readers import read_all
-from oomdoctor.evidence.sniff import kind_of
 from oomdoctor.evidence.source import read_source
 from oomdoctor.model.core import Reading
 from oomdoctor.record import dataclass, replace
@@ -51,7 +50,7 @@ def read_path(
 
 def read_one(source: Source, *, most_text: int = 0) -> FileReading:
     """Read one input; of a log without a memory failure at most `most_text` lines are kept."""
-    kind = kind_of(source)
+    kind = source.artifact.kind
     looks = kind in CONFIG_KINDS
     name = source.artifact.id
     if looks and name.lower().endswith(_SETTLED):

@@ -14,7 +14,7 @@ from oomdoctor.record import NamedTuple
 from oomdoctor.units import SIZE_PATTERN, parse_size, size_of, unit_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from oomdoctor.model.core import Document, LogLine
 
@@ -56,33 +56,36 @@ def points_of(document: Document, end: int) -> Iterator[Point]:
     """Yield the points in the lines before `end`; a step may stand in a bar on the line before."""
     card = ""
     message = ""
-    for at in _telling(document, end):
+    telling = haystack_of(document).lines_with(_WORDS)
+    hits = frozenset(telling)
+    for at in _looked_at(telling, end):
         line = document.lines[at]
+        row = line.text.startswith("|")
+        if at not in hits and not row:
+            message = line.text
+            continue
         text = line.text[:_LONGEST]
         lowered = text.lower()
-        index = _card_row().match(text) if text.startswith("|") else None
+        index = _card_row().match(text) if row else None
         if index is not None:
             card = index["index"]
+        elif not any(word in lowered for word in _WORDS):
+            message = text
+        elif any(word in lowered for word in _NO_SERIES):
             continue
-        if not any(word in lowered for word in _WORDS):
-            message = lowered[:80]
-            continue
-        if any(word in lowered for word in _NO_SERIES):
-            continue
-        if text.startswith("|"):
+        elif row:
             yield from _table_row(text, at, card)
             card = ""
-            continue
-        yield from _named_values(line, text, at, message)
+        else:
+            yield from _named_values(line, text, at, message[:80].lower())
 
 
-def _telling(document: Document, end: int) -> Iterable[int]:
+def _looked_at(telling: Sequence[int], end: int) -> Iterable[int]:
     """Return the indexes before `end`, without the middle where thousands tell of memory."""
-    lines = haystack_of(document).lines_with(_WORDS)
-    count = bisect_left(lines, end)
+    count = bisect_left(telling, end)
     if count <= 2 * MOST_LINES:
         return range(end)
-    return chain(range(lines[MOST_LINES]), range(lines[count - MOST_LINES], end))
+    return chain(range(telling[MOST_LINES]), range(telling[count - MOST_LINES], end))
 
 
 def _table_row(text: str, at: int, card: str) -> Iterator[Point]:
@@ -98,7 +101,7 @@ def _named_values(line: LogLine, text: str, at: int, message: str) -> Iterator[P
     step = _step_of(line)
     template = "" if step is not None else re.sub(r"\d+(?:\.\d+)?", "#", f"{message}\n{text}"[:300])
     writer = f"{line.stream}/{line.rank}"
-    listed = _listed_unit().search(text)
+    listed = _listed_unit().search(text) if "memory (" in text else None
     if listed is not None:
         yield from _listed_values(text, listed, Point("", 0, 0, step, "", writer, at))
         return
@@ -169,7 +172,7 @@ def _step_of(line: LogLine) -> int | None:
 def _named_value() -> re.Pattern[str]:
     """Match `memory_allocated 4 GB`, `MA 11.76 GB`, `memory reserved (GB): 6.59`, `rss=3.1G`."""
     return re.compile(
-        r"(?P<name>(?:[A-Za-z][\w/.]*[ _]){0,3}?"
+        r"(?<![A-Za-z])(?P<name>(?:[A-Za-z][\w/.]*[ _]){0,3}?"
         r"(?:[A-Za-z_/.]*(?:mem|alloc|reserved|rss)[\w/]*(?: used| usage| allocated| reserved)?"
         r"|(?:Max_)?[MC]A|Virtual Memory: {1,3}used))"
         r"(?:[\"']? ?(?:\((?P<unit>[KMG]i?B)\))?[\"']?(?: ?[:=|]{1,2} ?| +is +| +)(?:allocated: )?)"

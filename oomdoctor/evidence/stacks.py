@@ -25,6 +25,7 @@ from oomdoctor.evidence.frames import (
     is_ornament,
     unboxed,
 )
+from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.record import dataclass
 
 if TYPE_CHECKING:
@@ -73,11 +74,14 @@ def stacks(document: Document) -> tuple[Stack, ...]:
     """Return all stacks of `document` in the order of their first lines."""
     builders: dict[tuple[str, int | None], _Builder] = {}
     found: list[Stack] = []
+    starts = set(haystack_of(document).lines_with(map(str.lower, _STARTS)))
     for index, line in enumerate(document.lines):
+        if index not in starts and not builders:
+            continue
         key = (line.stream, line.rank)
         builder = builders.get(key)
         if builder is None:
-            if not any(word in line.text for word in _STARTS):
+            if index not in starts or not any(word in line.text for word in _STARTS):
                 continue
             builder = builders[key] = _Builder(line)
         found.extend(builder.feed(index, line.text))
