@@ -15,6 +15,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from oomdoctor.evidence import wrapped
 from oomdoctor.evidence.amounts import derived, flag
 from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.model.core import Reading
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from oomdoctor.model.core import Document, Fact
 
 LONGEST = 4000
+SOURCE = "words of the engine's log"
 
 
 class Word(NamedTuple):
@@ -34,6 +36,11 @@ class Word(NamedTuple):
     literal: str
     value: str
     pattern: str = ""
+
+    @property
+    def literal_source(self) -> str:
+        """Return a pattern that fits the literal."""
+        return re.escape(self.literal).replace("\\ ", " ")
 
 
 # A row of a package list (`lmdeploy==0.7.0`, `lmdeploy   0.7.0`) is no engine that runs.
@@ -142,5 +149,10 @@ def _first(key: str, words: Sequence[Word], document: Document) -> Iterator[Fact
             text = line.raw[:LONGEST]
             if word.pattern and _compiled(word.pattern).search(text) is None:
                 continue
-            yield derived(key, word.value, document.quote(line), source="words of the engine's log")
+            yield derived(key, word.value, document.quote(line), source=SOURCE)
+            return
+    for word in words:
+        cut = None if word.pattern else wrapped.last(document, word.literal, word.literal_source)
+        if cut is not None:
+            yield derived(key, word.value, *cut.quotes(), source=SOURCE)
             return

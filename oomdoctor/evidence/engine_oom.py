@@ -104,7 +104,7 @@ SIGNS: tuple[Sign, ...] = (
     gpu(
         ("--mem-fraction-static", "not enough memory to handle"),
         r"Not enough memory\. Please try to increase --mem-fraction-static"
-        r"|Not enough memory to handle ",
+        r"|Not enough memory to handle\b",
         "cuda",
         "engine",
         family="kv",

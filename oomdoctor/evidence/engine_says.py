@@ -59,8 +59,8 @@ STATEMENTS = (
     Statement(
         "lower-static-pool",
         "mem-fraction-static",
-        r"(?:try to (?:reduce|decrease|lower)|set) .{0,12}--?mem-fraction-static"
-        r"(?! to a larger)",
+        r"try to (?:reduce|decrease|lower) .{0,12}--?mem-fraction-static"
+        r"|set --?mem-fraction-static to a (?:smaller|lower)",
     ),
     Statement(
         "token-budget",

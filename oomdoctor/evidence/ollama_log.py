@@ -21,6 +21,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from oomdoctor.evidence import wrapped
 from oomdoctor.evidence.amounts import derived, flag, stated
 from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.model.core import Reading
@@ -89,12 +90,34 @@ def read(document: Document) -> Reading:
             _part_of(line, parts)
             for fact in _facts_of(document, line):
                 found[fact.key] = fact
+    for fact in _cut_facts(document):
+        found.setdefault(fact.key, fact)
     for key in dict.fromkeys(_PARTS.values()):
         sizes = [(size, line) for (kind, _), (size, line) in parts.items() if kind == key]
         if sizes:
             quotes = [document.quote(line) for _, line in sizes[:4]]
             found[key] = stated(key, sum(size for size, _ in sizes), *quotes, slack=1 << 26)
     return Reading(facts=tuple(found.values()))
+
+
+def _cut_facts(document: Document) -> Iterator[Fact]:
+    """Yield the figures of lines that were cut into several."""
+    for pattern, key in _COUNTS:
+        cut = wrapped.last(document, _word_of(pattern), pattern)
+        if cut is not None:
+            yield stated(key, int(cut.match["n"]), *cut.quotes())
+    for pattern, key in _SIZES:
+        cut = wrapped.last(document, _word_of(pattern), pattern)
+        size = parse_size(cut.match["n"]) if cut is not None else None
+        if cut is not None and size is not None:
+            yield stated(key, size.bytes, *cut.quotes(), slack=size.slack_bytes)
+
+
+@cache
+def _word_of(pattern: str) -> str:
+    """Return the longest literal of a pattern, in lower case."""
+    plain = pattern.replace(r"\b", "|").replace(r"\.", "\0").replace(r"\(", "|")
+    return max(re.split(r"[|\\^$*+?{}\[\]().]", plain), key=len).replace("\0", ".").lower()
 
 
 def _part_of(line: LogLine, parts: dict[tuple[str, str], tuple[int, LogLine]]) -> None:

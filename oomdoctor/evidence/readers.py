@@ -16,6 +16,7 @@ from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.evidence.phase_text import phase_before
 from oomdoctor.evidence.progress import progress_facts
 from oomdoctor.evidence.python_traceback import facts_of, stacks
+from oomdoctor.evidence.wrapped import opens
 from oomdoctor.model.core import Fact, Failure, Reading
 from oomdoctor.record import replace
 
@@ -71,6 +72,7 @@ READERS: tuple[str, ...] = (
 TEXT_LINES = 2000
 TEXT_CHARS = 256 * 1024
 LINES_AFTER_FAILURE = 200
+MOST_CUT_LINES = 400
 MOST_TRACED = 128
 """Of so many failures the traceback and phase are read; the others are only counted."""
 _MEMORY_WORDS = ("memory", "alloc", "errno")
@@ -92,21 +94,39 @@ class Reader(Protocol):
 def read_all(document: Document) -> Reading:
     """Run the readers whose anchors occur; one that raises becomes a note, the others go on."""
     haystack = haystack_of(document)
-    return _with_traces(document, _merged([_run(name, document, haystack) for name in READERS]))
+    merged = _merged([_run(name, document, haystack) for name in READERS])
+    return _with_traces(document, _with_cut_messages(document, merged))
+
+
+def _with_cut_messages(document: Document, reading: Reading) -> Reading:
+    """Take a message of one line that was cut into several for what it is."""
+    if len(document.lines) > MOST_CUT_LINES:
+        return reading
+    from oomdoctor.evidence.cut_signs import joined
+
+    failures = joined(document, reading.failures)
+    own = [one.line_quote for one in failures if one.kind == "gpu-oom"]
+    counted = any(fact.key == "oom.events" for fact in reading.facts)
+    told = () if counted or not own else (Fact(key="oom.events", value=len(own), quotes=(*own,)),)
+    return replace(reading, failures=failures, facts=(*reading.facts, *told))
 
 
 def _run(name: str, document: Document, haystack: Haystack) -> Reading:
     door = DOORS.get(name)
-    if door is not None and not any(map(haystack.has, door)):
+    if door is not None and not _opens(document, haystack, door):
         return Reading()
     try:
         reader = cast("Reader", import_module(f"oomdoctor.evidence.{name}"))
-        if any(map(haystack.has, reader.ANCHORS)):
+        if _opens(document, haystack, reader.ANCHORS):
             return reader.read(document)
     except Exception as fault:  # noqa: BLE001 - one reader's bug must not hide what others find
         note = f"{document.artifact.id}: reader {name} failed: {type(fault).__name__}: {fault}"
         return Reading(notes=(note,))
     return Reading()
+
+
+def _opens(document: Document, haystack: Haystack, literals: Sequence[str]) -> bool:
+    return any(map(haystack.has, literals)) or opens(document, literals)
 
 
 def _merged(readings: Sequence[Reading]) -> Reading:

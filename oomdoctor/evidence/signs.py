@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from oomdoctor.evidence.haystack import Haystack
-    from oomdoctor.model.core import Document, Fact, LogLine, Value
+    from oomdoctor.model.core import Document, Fact, LogLine, Quote, Value
 
 SIZED = r"\d[\d,]*(?:\.\d+)?\s*(?:[KMGTPE]i?B|bytes|B)\b"
 LEAD, TRAIL = 400, 2_000
@@ -150,14 +150,20 @@ def _figures(document: Document, line: LogLine, match: re.Match[str]) -> Iterato
     if "shape" in groups:
         yield from _tensor(document, line, match)
     for name, text in groups.items():
-        quote = part_quote(document, line, *match.span(name))
-        if name == "index":
-            yield fact("oom.gpu_index", int(text), [quote])
-            continue
-        size = parse_size(f"{text} B" if text.replace(",", "").isdigit() else text)
-        key = _KEYS.get("requested" if name == "exact" else name.rstrip("2"))
-        if size is not None and key is not None:
-            yield fact(key, size.bytes, [quote], slack=size.slack_bytes)
+        figure = figure_of(name, text, [part_quote(document, line, *match.span(name))])
+        if figure is not None:
+            yield figure
+
+
+def figure_of(name: str, text: str, quotes: Sequence[Quote]) -> Fact | None:
+    """Return the fact that a named group of a sign's pattern states, if it is a figure."""
+    if name == "index":
+        return fact("oom.gpu_index", int(text), quotes)
+    size = parse_size(f"{text} B" if text.replace(",", "").isdigit() else text)
+    key = _KEYS.get("requested" if name == "exact" else name.rstrip("2"))
+    if size is None or key is None:
+        return None
+    return fact(key, size.bytes, quotes, slack=size.slack_bytes)
 
 
 def _tensor(document: Document, line: LogLine, match: re.Match[str]) -> Iterator[Fact]:

@@ -18,12 +18,15 @@ from oomdoctor.evidence.squeeze import WRAP_COLUMNS, Run, whole
 from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from oomdoctor.model.core import Document, Quote
 
 MOST_LINES = 3000
 MOST_CHARS = 1 << 19
+MOST_DOOR_CHARS = 1 << 15
+LEAST_DOOR = 8
+NEAR = 400
 LONGEST_WORD = 80
 
 
@@ -32,6 +35,11 @@ class Found(NamedTuple):
 
     run: Run
     match: re.Match[str]
+
+    def crosses(self) -> bool:
+        """Say whether the match goes over the end of a line."""
+        start, end = self.match.span()
+        return end > start and self.run.index_at(start) != self.run.index_at(end - 1)
 
     def quotes(self) -> tuple[Quote, ...]:
         """Quote the match, one quote for each line that it spans."""
@@ -58,10 +66,20 @@ def matches(document: Document, literal: str, source: str) -> Iterator[Found]:
         if bare not in lowered:
             continue
         for match in compiled(source).finditer(run.text):
-            start, end = match.span()
-            crosses = end > start and run.index_at(start) != run.index_at(end - 1)
-            if crosses and not run.cuts_number(start, end):
-                yield Found(run, match)
+            found = Found(run, match)
+            apart = found.crosses() or _apart(found, lowered, bare)
+            if apart and not run.cuts_number(*match.span()):
+                yield found
+
+
+def _apart(found: Found, lowered: str, bare: str) -> bool:
+    """Say whether the literal is cut, or stands on another line than the figure it leads to."""
+    start, run = found.match.start(), found.run
+    at = lowered.rfind(bare, max(0, start - NEAR), found.match.end() + len(bare))
+    at = at if at >= 0 else lowered.find(bare, start, found.match.end() + NEAR)
+    if at < 0:
+        return False
+    return len({run.index_at(at), run.index_at(at + len(bare) - 1), run.index_at(start)}) > 1
 
 
 def last(document: Document, literal: str, source: str) -> Found | None:
@@ -70,6 +88,24 @@ def last(document: Document, literal: str, source: str) -> Found | None:
     for one in matches(document, literal, source):
         found = one
     return found
+
+
+def opens(document: Document, literals: Iterable[str]) -> bool:
+    """Say whether the end of a line cuts one of `literals`; of short documents only."""
+    if sum(len(line.text) for line in document.lines) > MOST_DOOR_CHARS:
+        return False
+    for literal in literals:
+        bare = "".join(literal.split())
+        if len(bare) >= LEAST_DOOR and any(
+            _crosses(run, lowered, bare) for run, lowered in _runs(document)
+        ):
+            return True
+    return False
+
+
+def _crosses(run: Run, lowered: str, bare: str) -> bool:
+    at = lowered.find(bare)
+    return at >= 0 and run.index_at(at) != run.index_at(at + len(bare) - 1)
 
 
 def cut_number(document: Document, index: int, end: int) -> bool:

@@ -1,0 +1,106 @@
+"""One-line texts of exhausted memory that a terminal or a log collector cut into several lines.
+
+    ValueError: No available memory for the
+    cache blocks. Try increasing `gpu_memory_utilization`
+
+Read in the text without white space, with the same table as `torch_oom`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.evidence import (
+    engine_oom,
+    library_oom,
+    pool_oom,
+    torch_disguises,
+    torch_oom_other,
+    wrapped,
+)
+from oomdoctor.evidence.events import absurd_fact, fact, line_quote
+from oomdoctor.evidence.signs import figure_of
+from oomdoctor.model.core import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from oomdoctor.evidence.signs import Sign
+    from oomdoctor.model.core import Document, Fact
+
+TABLES = (torch_oom_other, pool_oom, library_oom, engine_oom, torch_disguises)
+AFTER = 2
+"""A bare word of the same message may stand so many lines behind its beginning."""
+
+
+def joined(document: Document, failures: Sequence[Failure]) -> tuple[Failure, ...]:
+    """Return the failures with those of cut messages, which stand for what their lines told."""
+    found = [_failure(document, sign, one) for sign, one in _found(document)]
+    if not found:
+        return tuple(failures)
+    kept = [one for one in failures if not any(_within(one, cut, last) for cut, last in found)]
+    told = [cut for cut, last in found if not any(_tells(one, cut, last) for one in kept)]
+    return tuple(sorted([*kept, *told], key=lambda failure: failure.order))
+
+
+def _found(document: Document) -> Iterator[tuple[Sign, wrapped.Found]]:
+    """Yield the first sign of each place that only the joined text shows."""
+    places: set[tuple[int, int]] = set()
+    for sign in (one for table in TABLES for one in table.SIGNS):
+        if "^" in sign.pattern or not sign.pattern:
+            continue
+        for literal in sign.literals:
+            one = wrapped.last(document, literal, sign.pattern)
+            if one is None or not one.crosses():
+                continue
+            first, end = one.match.span()
+            place = (one.run.index_at(first), one.run.index_at(end - 1))
+            if not any(a <= place[1] and place[0] <= b for a, b in places):
+                places.add(place)
+                yield sign, one
+            break
+
+
+def _failure(document: Document, sign: Sign, one: wrapped.Found) -> tuple[Failure, int]:
+    """Make the failure of a cut message; with the number of its last line."""
+    start, end = one.match.span()
+    first, last = one.run.line_at(start), one.run.line_at(end - 1)
+    quotes = one.quotes()
+    facts: list[Fact] = [fact(key, value, quotes) for key, value in sign.states]
+    figures = list(_figures(one))
+    if sign.kind == "gpu-oom":
+        sized = any(figure.key == "oom.requested" for figure in figures)
+        facts.append(fact("oom.figures_given", sized, quotes))
+    failure = Failure(
+        kind=sign.kind,
+        order=first.number,
+        line_quote=line_quote(document, first, column=one.run.column_at(start)),
+        facts=(*facts, *figures, *absurd_fact(figures)),
+        rank=first.rank,
+        stamp=first.stamp,
+        consequence=sign.consequence,
+    )
+    return failure, last.number
+
+
+def _figures(one: wrapped.Found) -> Iterator[Fact]:
+    for name, text in one.match.groupdict().items():
+        if text and name not in ("shape", "dtype"):
+            figure = figure_of(name, text, one.run.quotes(*one.match.span(name)))
+            if figure is not None:
+                yield figure
+
+
+def _within(failure: Failure, cut: Failure, last: int) -> bool:
+    """Say whether a failure of one line is a piece of the cut message, and tells less."""
+    inside = cut.order <= failure.order <= last + AFTER
+    more = _sized(failure) and not _sized(cut)
+    return inside and failure.kind == cut.kind and not more
+
+
+def _sized(failure: Failure) -> bool:
+    return any(one.key == "oom.requested" for one in failure.facts)
+
+
+def _tells(failure: Failure, cut: Failure, last: int) -> bool:
+    return failure.kind == cut.kind and cut.order <= failure.order <= last + AFTER
