@@ -90,7 +90,7 @@ _SPOKEN_AFTER = r".{0,40}?\b(?:can be|may be|could be|is avoided|happens|occurs 
 _QUIET = (
     r"\W*(?:\S+ ){0,4}?\W*(?:WARN(?:ING)?|INFO|DEBUG|NOTE|TIP)\b|[WID]\d{4} "
     r"|\s*(?:#|//|raise\b|except\b|if\b|print|(?-i:assert\b)|import\b|from\b|- |\w+ = )"
-    r"|.{0,80}\bWarning: "
+    r"|.{0,80}\bWarning: |(?:\S+ ){0,2}[WI] \S+\.cc:\d+\]"
 )
 _ALONE = r"(?:\W|\b(?:error|system|the|gpu|device|is|ran|LoadError)\b)*$"
 _SIZE = (

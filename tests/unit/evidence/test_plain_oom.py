@@ -38,6 +38,7 @@ SEEN = [
 ]  # fmt: skip
 
 UNSEEN = [
+    "W external/tsl/bfc_allocator.cc:291] Allocator (GPU_0_bfc) ran out of memory for 2GiB",
     "If you run out of memory on the GPU, lower the batch size.",
     "# on small GPUs this fails: out of memory",
     "Tip: set --lowvram if this fails because the GPU is out of memory",
