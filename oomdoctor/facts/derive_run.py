@@ -21,7 +21,7 @@ TRAINING_TASKS = frozenset(
     )
 )
 INFERENCE_TASKS = frozenset(("serve", "generate", "evaluate", "merge"))
-ALSO_IN_TRAINERS = ("vllm", "sglang", "lmdeploy", "onnxruntime")
+ALSO_IN_TRAINERS = ("vllm", "sglang", "onnxruntime")
 SERVERS = frozenset(("vllm", "sglang"))
 
 
