@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.configs import hf_trainer, meanings, parallel, scalars
-from oomdoctor.configs.claims import Claim, Table, count, flag, given, word
+from oomdoctor.configs.claims import Claim, Table, count, flag, word
 from oomdoctor.configs.mapping import Dialect
 from oomdoctor.configs.vocabulary_run import STATE_DICT
 
@@ -35,7 +35,7 @@ KEYS: Table = {
     "fsdp_config.fsdp_offload_params": parallel.offload("dist.param_offload"),
     "fsdp_config.offload_params": parallel.offload("dist.param_offload"),
     "fsdp_config.fsdp_state_dict_type": word("dist.state_dict", STATE_DICT),
-    "fsdp_config.fsdp_auto_wrap_policy": given("dist.auto_wrap"),
+    "fsdp_config.fsdp_auto_wrap_policy": parallel.wrap_policy,
     "fsdp_config.fsdp_activation_checkpointing": flag("train.grad_checkpointing"),
     "deepspeed_config.zero_stage": parallel.zero_stage,
     "deepspeed_config.offload_optimizer_device": parallel.offload("optimizer.offload"),

@@ -44,7 +44,7 @@ MARKS = (
 FSDP_KEYS: Table = {
     "fsdp_config.offload_params": parallel.offload("dist.param_offload"),
     "fsdp_config.cpu_offload": parallel.offload("dist.param_offload"),
-    "fsdp_config.fsdp_auto_wrap_policy": given("dist.auto_wrap"),
+    "fsdp_config.fsdp_auto_wrap_policy": parallel.wrap_policy,
     "fsdp_config.fsdp_transformer_layer_cls_to_wrap": given("dist.auto_wrap"),
 }
 KEYS: Table = {"label_names": nothing, **FSDP_KEYS}

@@ -62,6 +62,15 @@ def fsdp_options(value: Plain) -> Iterator[Claim]:
         yield Claim("dist.param_offload", "cpu")
 
 
+def wrap_policy(value: Plain) -> Iterator[Claim]:
+    """Read FSDP's wrap policy; `NO_WRAP` makes one unit of the whole model."""
+    said = (scalars.as_text(value) or "").lower()
+    if said == "no_wrap":
+        yield Claim("dist.auto_wrap", value=False)
+    elif value not in (None, False, "", ()) and scalars.as_bool(value) is not False:
+        yield Claim("dist.auto_wrap", value=True)
+
+
 def strategy(value: Plain) -> Iterator[Claim]:
     """Read a parallel strategy by name: `ddp`, `FSDP2Strategy`, `deepspeed_stage_3_offload`."""
     said = (scalars.as_text(value) or "").lower().removeprefix("torch.").replace("-", "_")
@@ -105,15 +114,16 @@ def visible_devices(value: Plain) -> Iterator[Claim]:
         return
     yield Claim("env.visible_devices", said)
     parts = [part.strip() for part in said.split(",") if part.strip()]
-    if parts and all(part.isdigit() for part in parts):
+    if parts and all(part.isdecimal() for part in parts):
         yield Claim("gpu.count", len(parts))
 
 
 def generic_resource(value: Plain) -> Iterator[Claim]:
     """Read Slurm's `--gres=gpu:a100:8`."""
     parts = (scalars.as_text(value) or "").split(":")
-    if parts[0] == "gpu" and parts[-1].isdigit() and 1 <= int(parts[-1]) <= 64:
-        yield Claim("gpu.count", int(parts[-1]))
+    count = int(parts[-1]) if parts[-1].isdecimal() and len(parts[-1]) < 3 else 0
+    if parts[0] == "gpu" and 1 <= count <= 64:
+        yield Claim("gpu.count", count)
     if parts[0] == "gpu" and len(parts) > 1:
         yield from partition(parts[1])
 
@@ -139,7 +149,7 @@ def partition(value: Plain) -> Iterator[Claim]:
 def gpu_list(value: Plain) -> Iterator[Claim]:
     """Read `gpus: 8` as a number of cards, and `gpus: 0,1,2` as a list of them."""
     listed = scalars.as_text(value) or ""
-    if "," in listed and all(part.strip().isdigit() for part in listed.split(",") if part.strip()):
+    if "," in listed and all(part.strip().isdecimal() for part in listed.split(",") if part.strip()):
         yield Claim("gpu.count", len([part for part in listed.split(",") if part.strip()]))
         return
     number = scalars.as_count(value)

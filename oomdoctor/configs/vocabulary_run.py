@@ -53,7 +53,7 @@ ROWS: tuple[tuple[str, Convert], ...] = (
     ("limit_all_gathers", flag("dist.limit_all_gathers")),
     (
         "auto_wrap_policy fsdp_auto_wrap_policy transformer_layer_cls_to_wrap",
-        given("dist.auto_wrap"),
+        parallel.wrap_policy,
     ),
     ("contiguous_gradients", flag("dist.contiguous_gradients")),
     ("save_only_model", flag("save.only_model")),
