@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from oomdoctor.record import NamedTuple
 
@@ -34,6 +35,7 @@ def unit_bytes(unit: str) -> int | None:
     return None if power is None else _STEP**power
 
 
+@lru_cache(maxsize=1024)
 def parse_size(text: str) -> Size | None:
     """Parse "1.16 GiB", "512 bytes" or "8,519,680 B"; None when `text` is not a size.
 

@@ -18,6 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.frames import exception_of
+from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.evidence.progress_lines import parse_progress
 from oomdoctor.model.core import Fact, Failure
 from oomdoctor.model.enums import Origin
@@ -80,8 +81,9 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def crash_failures(document: Document, facts: Sequence[Fact]) -> Iterator[Failure]:
     """Yield one failure for the plainest sign: an exception's name, a crash, a launcher's word."""
     signs: dict[str, LogLine] = {}
-    for line in document.lines:
-        kind = _sign(line)
+    told = frozenset(haystack_of(document).lines_with(_WORDS))
+    for index, line in enumerate(document.lines):
+        kind = _sign(line) if index in told else None
         if kind is not None:
             signs.setdefault(kind, line)
         elif signs and _goes_on(line):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -134,14 +134,18 @@ def _listed_values(text: str, unit: re.Match[str], blank: Point) -> Iterator[Poi
 
 def _quantity(name: str, before: str) -> str | None:
     """Tell what a name counts: `max_mem` is a running maximum whatever follows."""
+    told = _told_quantity(name)
+    if told is None and "mem" in name:
+        return "host" if "cpu" in before or "host" in before else "device"
+    return told
+
+
+@lru_cache(maxsize=256)
+def _told_quantity(name: str) -> str | None:
     if name in _DEEPSPEED:
         return _DEEPSPEED[name]
-    for quantity, words in _QUANTITIES:
-        if any(word in name for word in words):
-            return quantity
-    if "mem" in name:
-        return "host" if "cpu" in before or "host" in before else "device"
-    return None
+    holds = (quantity for quantity, words in _QUANTITIES if any(word in name for word in words))
+    return next(holds, None)
 
 
 def _size(found: re.Match[str]) -> tuple[int, int] | None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _CONFIG_SUFFIXES = (".yaml", ".yml", ".json", ".jsonc", ".toml", ".ini", ".cfg", ".conf")
 _HEAD_LINES = 4000
 _HEAD_CHARS = 512 * 1024
+_SHARED_LINES = 1000
+"""Of so many lines the share is taken that look like code or like settings."""
 _LOG_WORDS = (
     "traceback (most recent call last)",
     "out of memory",
@@ -141,7 +143,7 @@ def _is_package_list(lines: list[str]) -> bool:
 
 def _share(text: str, pattern: re.Pattern[str]) -> float:
     """Return the share of the lines that say something which `pattern` matches."""
-    lines = [line for line in text.split("\n") if line.strip()]
+    lines = [line for line in text.split("\n", _SHARED_LINES)[:_SHARED_LINES] if line.strip()]
     hits = sum(1 for line in lines if pattern.match(line))
     return hits / len(lines) if lines and hits >= 2 else 0.0
 
