@@ -91,7 +91,7 @@ def is_text(item: str) -> bool:
 def natural(name: str) -> tuple[tuple[int, str], ...]:
     """Return a key that sorts names as people do: rank 2 before rank 10."""
     pieces = re.split(r"(\d{1,18})", name)
-    return tuple((int(piece), "") if piece.isdigit() else (-1, piece) for piece in pieces)
+    return tuple((int(piece), "") if piece.isdecimal() else (-1, piece) for piece in pieces)
 
 
 def _files(item: str, notes: list[str]) -> list[Item]:

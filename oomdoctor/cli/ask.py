@@ -93,7 +93,7 @@ class Interview:
     def _answer(self, prospect: Prospect, line: str) -> Answer | None:
         """Return what a line answers, with the lines behind it where it is the first of a paste."""
         question = prospect.question
-        is_short = not line.strip() or line.strip().isdigit()
+        is_short = not line.strip() or line.strip().isdecimal()
         waits = question.kind == "paste" and len(line) > SHORTEST_PASTE
         text = line if is_short else self.terminal.rest_of(line, waits=waits)
         if "\n" in text.strip():

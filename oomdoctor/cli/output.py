@@ -8,6 +8,8 @@ import sys
 from oomdoctor.errors import InputError, Location, OomdoctorError
 from oomdoctor.render.theme import Theme, colour_wanted, unicode_wanted, width_wanted
 
+_MOST_DIGITS = 6
+
 
 def theme_for(*, color: str, width: int | None, to_file: bool) -> Theme:
     """Decide colour, character set and width for standard output or a file."""
@@ -24,7 +26,7 @@ def theme_for(*, color: str, width: int | None, to_file: bool) -> Theme:
 def _columns() -> int | None:
     """Return the terminal's columns: COLUMNS where it is set, else what the terminal says."""
     given = os.environ.get("COLUMNS", "")
-    if given.isdigit() and int(given) > 0:
+    if given.isdecimal() and len(given) < _MOST_DIGITS and int(given) > 0:
         return int(given)
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns

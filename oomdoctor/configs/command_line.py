@@ -171,7 +171,7 @@ def _flags(words: Sequence[Word], lines: Lines, found: Commands, prefix: tuple[s
             _override(word, lines, found, prefix)
             continue
         name, equals, value = word.text.lstrip("-").partition("=")
-        if not name or name[0].isdigit():
+        if not name or name[0].isdecimal():
             continue
         if equals:
             where = shell_text.quote_value(word, lines)

@@ -124,7 +124,7 @@ def _named(text: str) -> Iterator[Found]:
     pending = _loose_size(text)
     for hit in _cards().finditer(text):
         name = hit["name"].strip(" -_")
-        if name.isdigit() and not hit["count"] and not _alone(text, hit):
+        if name.isdecimal() and not hit["count"] and not _alone(text, hit):
             continue
         yield Found(Claim("gpu.name", name), *hit.span("name"))
         count = hit["count"] or hit["after"]
@@ -175,7 +175,7 @@ def _counted(text: str) -> Iterator[Found]:
 def _compiled_for(text: str) -> Iterator[Found]:
     at = text.find("gfx")
     name = text[at:].split(",", maxsplit=1)[0].split(maxsplit=1)[0].strip(".;:)") if at >= 0 else ""
-    if name[3:6].isdigit() or name[3:4].isdigit():
+    if name[3:6].isdecimal() or name[3:4].isdecimal():
         yield Found(Claim("gpu.architecture", name), at, at + len(name))
 
 

@@ -142,7 +142,7 @@ def converter(path: tuple[str, ...], dialect: Dialect) -> Convert | None:
     dotted = [".".join(parts[i:]) for i in range(len(parts))]
     if dotted[0] in dialect.keys:
         return dialect.keys[dotted[0]]
-    opaque = any(part in OPAQUE or part.isdigit() for part in parts[:-1])
+    opaque = any(part in OPAQUE or part.isdecimal() for part in parts[:-1])
     ends = [end for end in dotted[1:] if "." in end or not opaque]
     for end in ends:
         if end in dialect.keys:

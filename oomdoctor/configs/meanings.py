@@ -236,7 +236,7 @@ def image_size(value: Plain) -> Iterator[Claim]:
     """Read a square resolution or `832x480` as pixels of one image."""
     low = (scalars.as_text(value) or "").lower().replace(" ", "")
     parts = low.split("x") if "x" in low else low.split(",")
-    if all(part.isdigit() for part in parts) and len(parts) in (1, 2):
+    if all(part.isdecimal() and len(part) < 6 for part in parts) and len(parts) in (1, 2):
         numbers = [int(part) for part in parts]
         if min(numbers) >= 16 and max(numbers) <= 20000:
             yield Claim("vision.image_pixels", numbers[0] * numbers[-1])

@@ -122,7 +122,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def find(text: str) -> Iterator[Found]:
     """Return the claims of set phrases in a line."""
     low = text.lower()
-    if any(c.isdigit() for c in low):
+    if any(c.isdecimal() for c in low):
         yield from _counted(text)
     if "mem" in low or "vram" in low:
         yield from _shared(text)

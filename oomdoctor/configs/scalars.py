@@ -97,7 +97,7 @@ def as_count(value: Plain) -> int | None:
     if not isinstance(value, str):
         return None
     word = value.strip().replace(",", "")
-    if word[-1:] in ("k", "K") and word[:-1].isdigit() and len(word) < 8:
+    if word[-1:] in ("k", "K") and word[:-1].isdecimal() and len(word) < 8:
         return int(word[:-1]) * 1024
     number = number_of(word)
     return None if number is None else as_count(number)

@@ -184,7 +184,7 @@ def _take_table(reader: _Reader, index: int, line: LogLine) -> None:
 def _take_monitor(reader: _Reader, index: int, line: LogLine) -> None:
     """Read a row of `amd-smi monitor`: a cell is a word with its unit."""
     cells = list(_cell().finditer(line.text.strip()))
-    if len(cells) != len(reader.columns) or not cells[0][0].isdigit():
+    if len(cells) != len(reader.columns) or not cells[0][0].isdecimal():
         reader.columns = ()
         return
     reader.number = cells[0][0]

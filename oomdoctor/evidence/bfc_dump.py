@@ -118,7 +118,7 @@ def _size_fact(
     document: Document, line: LogLine, found: re.Match[str], *, key: str, group: int
 ) -> Iterator[Fact]:
     text = found[group]
-    size = parse_size(f"{text} B" if text.isdigit() else text)
+    size = parse_size(f"{text} B" if text.isdecimal() else text)
     if size is not None:
         quote = document.quote(line, found.start(1), found.end())
         yield stated(key, size.bytes, quote, slack=size.slack_bytes)

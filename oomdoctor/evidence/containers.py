@@ -111,7 +111,7 @@ def read(document: Document) -> Reading:
                 block = 0
         in_stats = in_stats or "MEM USAGE / LIMIT" in text
         facts += _line_facts(document, line, in_stats=in_stats)
-        if in_file and text.strip().isdigit():
+        if in_file and text.strip().isdecimal():
             facts += _limit_of_file(document, line, text.strip())
         in_file = text.rstrip().endswith(("memory.max", "memory.limit_in_bytes"))
     return Reading(facts=first_of_each(facts))

@@ -89,7 +89,7 @@ def _of_columns(line: LogLine, columns: Sequence[str]) -> _Row | None:
     figure = row.get("RSS") or row.get("RES") or ""
     found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,3})?)([kmgtKMGT]?)", figure)
     command = row.get("COMMAND") or row.get("CMD") or row.get("COMM") or ""
-    if found is None or not row.get("PID", "0").isdigit():
+    if found is None or not row.get("PID", "0").isdecimal():
         return None
     unit = unit_bytes(found[2] or "K") or 1
     return _Row(_program(command), int(float(found[1]) * unit), line)

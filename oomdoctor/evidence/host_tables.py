@@ -136,7 +136,7 @@ def _size(figure: str, bare_unit: int) -> Size:
 
 def _free_unit(total: str, switch: int | None) -> int:
     """Return the unit of a `free` without units: as commanded, else what makes a sane machine."""
-    if switch is not None or not total.isdigit():
+    if switch is not None or not total.isdecimal():
         return switch or 1 << 10
     count = int(total)
     if count < 1 << 11:
@@ -202,12 +202,12 @@ def _limit_facts(document: Document, line: LogLine) -> Iterator[Fact]:
         return
     quote = document.quote(line, *found.span())
     if found["what"] == "open files":
-        if found["count"].isdigit():
+        if found["count"].isdecimal():
             yield stated("host.open_files_limit", int(found["count"]), quote)
     elif found["what"] == "virtual memory":
-        if found["count"].isdigit():
+        if found["count"].isdecimal():
             yield stated("host.address_limit", int(found["count"]) << 10, quote)
-    elif found["count"].isdigit():
+    elif found["count"].isdecimal():
         yield stated("host.memlock_limit", int(found["count"]) << 10, quote)
     else:
         yield flag("host.memlock_unlimited", quote)

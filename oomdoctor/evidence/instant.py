@@ -117,7 +117,7 @@ def _zone(text: str | None) -> int | None:
     if word in ("Z", "UTC", "GMT"):
         return 0
     digits = word[1:].replace(":", "")
-    if word[0] not in "+-" or not digits.isdigit():
+    if word[0] not in "+-" or not digits.isdecimal():
         return None
     size = int(digits[:2]) * 3600 + int(digits[2:4] or 0) * 60
     return size if word[0] == "+" else -size

@@ -113,7 +113,7 @@ def _block(document: Document, index: int) -> Iterator[Fact]:
             return
         value: Value = found["value"]
         if found["name"] == "rank":
-            if not found["value"].isdigit():
+            if not found["value"].isdecimal():
                 continue
             value = int(found["value"])
         yield fact(_FIELDS[found["name"]], value, [quote])
@@ -131,7 +131,7 @@ def _ends(document: Document, line: LogLine) -> Iterator[Fact]:
 
 
 def _of_code(document: Document, line: LogLine, text: str, span: tuple[int, int]) -> Iterator[Fact]:
-    code = int(text) if text.lstrip("-").isdigit() and len(text) < 6 else 0
+    code = int(text) if text.lstrip("-").isdecimal() and len(text) < 6 else 0
     quote = part_quote(document, line, *span)
     if code < 0 or code in SHELL_SIGNALS:
         yield fact("launch.signal", -code if code < 0 else code - 128, [quote])
@@ -144,7 +144,7 @@ def _shards(document: Document, line: LogLine) -> Iterator[Fact]:
     if found is None:
         return
     quote = part_quote(document, line, *found.span())
-    counts = [int(one) for one in found["counts"].split(",") if one.strip().isdigit()]
+    counts = [int(one) for one in found["counts"].split(",") if one.strip().isdecimal()]
     numel = sum(int(one) for one in _number_of_pair().findall(found["sizes"]))
     if counts:
         yield fact("dist.partitions", max(counts), [quote])

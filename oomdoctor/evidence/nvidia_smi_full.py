@@ -87,7 +87,7 @@ class _Reader:
             self.finish()
             self.table = Table(order=index)
         self.section = ""
-        if name == "Driver Version" and value[:1].isdigit():
+        if name == "Driver Version" and value[:1].isdecimal():
             self.table = replace(self.table, driver=(value, self.document.quote(line)))
         if name == "Attached GPUs":
             self.table = replace(self.table, whole=True)
@@ -109,7 +109,7 @@ class _Reader:
         if table is None:
             return
         quote = self.document.quote(line)
-        if name == "CUDA Version" and value[:1].isdigit():
+        if name == "CUDA Version" and value[:1].isdecimal():
             self.table = replace(table, cuda=(value, quote))
         elif name == "Used GPU Memory":
             self._take_process(line, value)

@@ -114,7 +114,7 @@ def _blocks(document: Document) -> list[_Columns]:
         words = line.text.split() if len(line.text) <= MAX_TABLE_LINE else []
         if words[:2] == ["#", "gpu"]:
             blocks.append(_Columns(order=index, names=tuple(words[1:])))
-        elif blocks and words and words[0].isdigit():
+        elif blocks and words and words[0].isdecimal():
             _take_row(document, line, words, _fresh(blocks, words, index))
     return [block for block in blocks if "fb" in block.names]
 
@@ -140,12 +140,12 @@ def _take_row(document: Document, line: LogLine, words: list[str], block: _Colum
     figure = said["fb"]
     quote = document.quote(line)
     memory = None
-    if figure.isdigit():
+    if figure.isdecimal():
         size = size_of(figure, unit_bytes("MiB") or 1)
         memory = Amount(bytes=size.bytes, slack_bytes=size.slack_bytes, quote=quote)
     if "pid" not in block.names:
         block.cards.append(Card(index=words[0], used=memory))
-    elif said["pid"].isdigit():
+    elif said["pid"].isdecimal():
         name = said.get("command", said.get("name", ""))
         row = ProcessRow(
             card=words[0], name=name, kind=said.get("type", "C"), quote=quote, memory=memory

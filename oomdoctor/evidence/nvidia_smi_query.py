@@ -100,7 +100,7 @@ def _take(document: Document, line: LogLine, query: _Query) -> bool:
     if not any(amounts.get(mark) is not None for mark in CARD_MARKS):
         return False
     query.cards.append(_card(document, line, said, amounts, place=len(query.cards)))
-    if said.get("driver_version", "")[:1].isdigit():
+    if said.get("driver_version", "")[:1].isdecimal():
         query.driver = (said["driver_version"], document.quote(line))
     return True
 

@@ -143,9 +143,9 @@ class _Builder:
             return
         if name == "attached_gpus":
             self.table = replace(self.table, whole=True)
-        elif name == "driver_version" and leaf.text[:1].isdigit():
+        elif name == "driver_version" and leaf.text[:1].isdecimal():
             self.table = replace(self.table, driver=(leaf.text, leaf.quote))
-        elif name == "cuda_version" and leaf.text[:1].isdigit():
+        elif name == "cuda_version" and leaf.text[:1].isdecimal():
             self.table = replace(self.table, cuda=(leaf.text, leaf.quote))
 
     def _take_card(self, name: str, leaf: Leaf) -> None:

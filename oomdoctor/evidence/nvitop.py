@@ -100,7 +100,7 @@ def _card(
 ) -> Card:
     """Return the card of a usage row: named by the row above, or by its own number (compact)."""
     leading = usage["first"].split(maxsplit=1)[:1]
-    own = leading[0] if leading and leading[0].isdigit() else "0"
+    own = leading[0] if leading and leading[0].isdecimal() else "0"
     rest = line.text[usage.end() :]
     mode = next((word for word in ("Default", "E. Process", "Prohibited") if word in rest), None)
     return Card(

@@ -147,7 +147,7 @@ def read(document: Document) -> Reading:
         words = line.text.split()
         if "PROCESS" in words and "PID" in words:
             in_processes = True
-        elif in_processes and len(words) >= 6 and words[0].isdigit() and words[-3].isdigit():
+        elif in_processes and len(words) >= 6 and words[0].isdecimal() and words[-3].isdecimal():
             reader.take_process(index, line, words)
         csv = _take_csv(reader, index, line, csv)
         allocated = _allocated().search(line.text)
@@ -190,7 +190,7 @@ def _take_csv(
         return columns
     at = 0
     for name, cell in zip(columns, cells, strict=True):
-        if name in _CSV and cell.isdigit():
+        if name in _CSV and cell.isdecimal():
             quote = reader.document.quote(line, at, at + len(cell))
             said = Amount(bytes=int(cell), slack_bytes=0, quote=quote)
             reader.take(index, said, number=found["card"], is_used=_CSV[name])
@@ -210,10 +210,10 @@ def _take_json(reader: _Reader, index: int, line: LogLine, card: str) -> str:
 
 
 def _take_share(reader: _Reader, line: LogLine, words: list[str], column: int) -> None:
-    if len(words) < -column or not words[0].isdigit() or not words[column].endswith("%"):
+    if len(words) < -column or not words[0].isdecimal() or not words[column].endswith("%"):
         return
     figure = words[column].removesuffix("%")
-    if figure.isdigit() and int(figure) <= 100:
+    if figure.isdecimal() and int(figure) <= 100:
         reader.shares[words[0]] = (int(figure) / 100, reader.document.quote(line))
 
 

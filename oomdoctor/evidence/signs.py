@@ -159,7 +159,7 @@ def figure_of(name: str, text: str, quotes: Sequence[Quote]) -> Fact | None:
     """Return the fact that a named group of a sign's pattern states, if it is a figure."""
     if name == "index":
         return fact("oom.gpu_index", int(text), quotes)
-    size = parse_size(f"{text} B" if text.replace(",", "").isdigit() else text)
+    size = parse_size(f"{text} B" if text.replace(",", "").isdecimal() else text)
     key = _KEYS.get("requested" if name == "exact" else name.rstrip("2"))
     if size is None or key is None:
         return None

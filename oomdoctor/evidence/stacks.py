@@ -176,7 +176,7 @@ class _Builder:
                 self._head = self._head._replace(line=arrow[0])
                 self._code, self._code_index, self._last = [arrow[1]], index, index
                 return
-            if stripped[:1].isdigit():
+            if stripped[:1].isdecimal():
                 return
         if self._is_code(text):
             self._add_code(index, stripped)

@@ -83,7 +83,7 @@ def read(document: Document) -> Reading:
     """Return the figures of the last start before the failure, one per fact."""
     seen: dict[str, list[tuple[int, Fact]]] = {}
     for index, line in enumerate(document.lines):
-        if len(line.text) > LONGEST or not any(character.isdigit() for character in line.text):
+        if len(line.text) > LONGEST or not any(character.isdecimal() for character in line.text):
             continue
         for fact in _facts_of(document, index):
             seen.setdefault(fact.key, []).append((index, fact))

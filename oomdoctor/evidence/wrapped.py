@@ -111,7 +111,7 @@ def _crosses(run: Run, lowered: str, bare: str) -> bool:
 def cut_number(document: Document, index: int, end: int) -> bool:
     """Say whether a figure that ends at `end` of line `index` may go on in the next line."""
     line = document.lines[index]
-    if end < len(line.text.rstrip()) or not line.text[end - 1 : end].isdigit():
+    if end < len(line.text.rstrip()) or not line.text[end - 1 : end].isdecimal():
         return False
     if len(line.raw.rstrip("\r\n")) < WRAP_COLUMNS or index + 1 >= len(document.lines):
         return False

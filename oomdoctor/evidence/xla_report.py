@@ -86,7 +86,7 @@ class _Buffer(NamedTuple):
     def dims(self) -> tuple[int, ...]:
         """Return the dimensions of `f32[8,16,4096,4096]`."""
         inside = self.shape.partition("[")[2].partition("]")[0]
-        return tuple(int(one) for one in inside.split(",") if one.strip().isdigit())
+        return tuple(int(one) for one in inside.split(",") if one.strip().isdecimal())
 
     @property
     def has_tokens(self) -> bool:
@@ -184,7 +184,7 @@ def _part_facts(document: Document, line: LogLine) -> Iterator[Fact]:
 
 def _bytes(text: str) -> tuple[int, float] | None:
     """Parse `4.44GiB`, `0B` and the TPU compiler's `2.00G`."""
-    size = parse_size(f"{text} B" if text.isdigit() else text)
+    size = parse_size(f"{text} B" if text.isdecimal() else text)
     return None if size is None else (size.bytes, size.slack_bytes)
 
 

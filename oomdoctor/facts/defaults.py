@@ -160,7 +160,7 @@ def _version(text: str) -> tuple[int, ...]:
     """Return up to three numbers of a version, so that 4.57.1.dev0 counts as 4.57.1."""
     numbers: list[int] = []
     for part in text.lstrip("v").split("+")[0].split(".")[:3]:
-        digits = "".join(character for character in part if character.isdigit())
+        digits = "".join(character for character in part if character.isdecimal())
         if not digits:
             break
         numbers.append(int(digits))

@@ -20,6 +20,7 @@ MIB = 1 << 20
 GIB = 1 << 30
 SPREAD = 1.10
 ROUNDING = 0.03
+_LONGEST_NAME = 200
 _MAKERS = frozenset(
     (
         "nvidia",
@@ -100,7 +101,7 @@ def _ints(value: object) -> tuple[int, ...]:
 
 def lookup(name: str) -> tuple[Gpu, ...]:
     """Return all cards that `name` may mean, the best match alone where there is one."""
-    bare, _ = split_mig(name)
+    bare, _ = split_mig(name[:_LONGEST_NAME])
     bare = _without_count(bare)
     cut = bare.rstrip()
     if cut.endswith(("...", "…")):
@@ -108,7 +109,7 @@ def lookup(name: str) -> tuple[Gpu, ...]:
     wanted = frozenset(_tokens(bare))
     sizes = frozenset(token for token in wanted if _memory_gb(token) is not None)
     model = wanted - sizes
-    if "titan" not in model and not any(token.isdigit() for token in model):
+    if "titan" not in model and not any(token.isdecimal() for token in model):
         return ()
     exact = tuple(card for card in cards() if card.tokens == wanted)
     if exact:
@@ -144,7 +145,7 @@ def _tokens(name: str) -> list[str]:
         parts.extend([word] if _memory_gb(word) is not None else _pieces(word))
     joined: list[str] = []
     for part in parts:
-        if part in ("gb", "gib") and joined and joined[-1].isdigit():
+        if part in ("gb", "gib") and joined and joined[-1].isdecimal():
             joined[-1] += "gb"
         elif part not in _MAKERS:
             joined.append(part)
@@ -155,7 +156,7 @@ def _pieces(word: str) -> list[str]:
     """Split a word where letters meet digits."""
     pieces = [word[:1]]
     for before, after in pairwise(word):
-        if before.isdigit() == after.isdigit():
+        if before.isdecimal() == after.isdecimal():
             pieces[-1] += after
         else:
             pieces.append(after)
@@ -165,24 +166,24 @@ def _pieces(word: str) -> list[str]:
 def _memory_gb(token: str) -> int | None:
     """Return 80 for `80gb` or `80gib`, None for any other token."""
     number = token.removesuffix("gib").removesuffix("gb")
-    return int(number) if number != token and number.isdigit() else None
+    return int(number) if number != token and number.isdecimal() else None
 
 
 def _without_count(name: str) -> str:
     """Drop the count in front of a name: `4x A100`, `8 x H100`."""
     head, mark, rest = name.strip().partition("x" if "x" in name else "\u00d7")
-    return rest if mark and head.strip().isdigit() else name
+    return rest if mark and head.strip().isdecimal() else name
 
 
 def split_mig(name: str) -> tuple[str, int | None]:
     """Return the card's name and the GB of the slice: `A100 ... MIG 2g.20gb` gives 20."""
-    low = name.lower()
+    low = name[:_LONGEST_NAME].lower()
     at = low.find("mig ")
     if at < 0:
         return name, None
     profile = low[at + 4 :].split()[0] if low[at + 4 :].split() else ""
     size = profile.partition(".")[2].split("+")[0].removesuffix("gb")
-    return name[:at].rstrip(" -"), int(size) if size.isdigit() else None
+    return name[:at].rstrip(" -"), int(size) if size.isdecimal() and len(size) < 5 else None
 
 
 def fixed_total(found: tuple[Gpu, ...]) -> Total | None:

@@ -53,6 +53,7 @@ _ROPE = ("Llama", "Mistral", "Mixtral", "Qwen", "QWen", "Gemma", "Phi", "Deepsee
 _ROPE_TOO = ("GPTNeoX", "ChatGLM", "InternLM2", "Llava")
 _ALIBI = ("Bloom",)
 _SCALE = {"b": 10**9, "m": 10**6}
+_LONGEST_SIZE = 12
 
 
 class Model(NamedTuple):
@@ -169,7 +170,7 @@ def stated_size(name: str) -> int | None:
     Two sizes in one name (a draft model's, say) and a number of experts say nothing either.
     """
     parts = _parts(base_name(name))
-    if any(part[-1:] == "e" and part[:-1].isdigit() for part in parts):
+    if any(part[-1:] == "e" and part[:-1].isdecimal() for part in parts):
         return None
     sizes = {size for part in parts if (size := _size(part)) is not None}
     return sizes.pop() if len(sizes) == 1 else None
@@ -183,6 +184,8 @@ def _size(part: str) -> int | None:
     """Return the parameters of one part such as `7b`, `1.5b` or `350m`."""
     scale = _SCALE.get(part[-1:])
     digits = part[:-1]
-    if scale is None or digits.count(".") > 1 or not digits.replace(".", "").isdigit():
+    if scale is None or len(part) > _LONGEST_SIZE or digits.count(".") > 1:
+        return None
+    if not digits.replace(".", "").isdecimal():
         return None
     return int(float(digits) * scale) if digits[0] != "." and digits[-1] != "." else None

@@ -192,7 +192,7 @@ def candidates(known: Dimensions) -> Iterator[Candidate]:
                 continue
             seen.add((template.family, total))
             names = (*factors, str(element))
-            values = {name: known.sizes[name] for name in factors if not name.isdigit()}
+            values = {name: known.sizes[name] for name in factors if not name.isdecimal()}
             yield Candidate(total, element, template, "*".join(names), values)
 
 
@@ -204,7 +204,7 @@ def _factors(template: Template, known: Dimensions) -> tuple[str, ...]:
 
 def product(factors: tuple[str, ...], known: Dimensions) -> int | None:
     """Return the product of factors, None where one of them is unknown."""
-    numbers = [int(f) if f.isdigit() else known.sizes.get(f) for f in factors]
+    numbers = [int(f) if f.isdecimal() else known.sizes.get(f) for f in factors]
     whole = [number for number in numbers if number is not None]
     return prod(whole) if len(whole) == len(numbers) else None
 

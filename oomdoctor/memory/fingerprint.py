@@ -189,7 +189,7 @@ def _solve(
     if limit and rows > known.sizes["batch"] * known.sizes["seq"]:
         return None
     names = ("rows", *rest, str(element))
-    values = {"rows": rows} | {n: known.sizes[n] for n in rest if not n.isdigit()}
+    values = {"rows": rows} | {n: known.sizes[n] for n in rest if not n.isdecimal()}
     assumed = ("rows", *sorted(known.assumed & values.keys()))
     candidate = Candidate(rows * unit, element, template, "*".join(names), values)
     chance = width / (step if step >= ROWS_MULTIPLE or step == known.sizes.get("seq") else 1)

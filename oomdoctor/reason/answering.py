@@ -31,6 +31,7 @@ NOT_KNOWN = frozenset(
 ) | frozenset(("no idea", "unknown", "skip", "next", "n/a", "na", "unsure", "can't say"))
 COMMANDS = frozenset(("back", "why", "quit", "help"))
 _SHORT = {"q": "quit", "exit": "quit", "b": "back", "h": "help", "?why": "why", "why?": "why"}
+_LONGEST_NUMBER = 3
 _YES = frozenset(("yes", "y", "yep", "yeah", "true", "on"))
 _NO = frozenset(("no", "n", "nope", "false", "off"))
 
@@ -94,7 +95,7 @@ def _chosen(question: Question, text: str) -> tuple[str, ...] | None:
     if question.kind != "choice":
         return None
     low = text.lower().rstrip(".)")
-    if low.isdigit():
+    if low.isdecimal() and len(low) <= _LONGEST_NUMBER:
         at = int(low) - 1
         return question.choices[at].sets if 0 <= at < len(question.choices) else None
     names = [one.text.lower() for one in question.choices]

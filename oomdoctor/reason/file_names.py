@@ -90,7 +90,8 @@ def _sure_rank(names: Sequence[str]) -> int | None:
         if found is not None:
             return int(found[1])
         inside = at < len(names) - 1
-        if inside and names[at].isdigit() and at > 0 and names[at - 1].startswith("attempt_"):
+        is_place = inside and at > 0 and names[at - 1].startswith("attempt_")
+        if is_place and names[at].isdecimal() and len(names[at]) < 6:
             return int(names[at])
         if inside and names[-1].split(".")[0] in _STREAMS:
             placed = re.fullmatch(r"\d{1,4}\.(\d{1,5})", names[at])

@@ -110,7 +110,7 @@ def sources(answers: Sequence[Answer]) -> dict[str, str]:
 
 
 def _is_figure(item: str) -> bool:
-    return item.partition("=")[2][:1].isdigit()
+    return item.partition("=")[2][:1].isdecimal()
 
 
 def texts(answers: Sequence[Answer]) -> tuple[str, ...]:

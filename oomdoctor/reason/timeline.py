@@ -81,7 +81,7 @@ def _in_line_order(
 
 
 def _shape(stamp: str | None) -> str:
-    return "".join("0" if sign.isdigit() else sign for sign in stamp or "").replace("00", "0")
+    return "".join("0" if sign.isdecimal() else sign for sign in stamp or "").replace("00", "0")
 
 
 def first_failure(failures: Sequence[Failure]) -> Failure | None:

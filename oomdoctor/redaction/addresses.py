@@ -66,4 +66,4 @@ def is_ipv6(found: re.Match[str]) -> bool:
     if not text.endswith("::") and text.endswith(":"):
         return False
     telling = any(len(group) >= 3 for group in groups)
-    return telling and any(map(str.isdigit, text))
+    return telling and any(map(str.isdecimal, text))

@@ -110,7 +110,7 @@ PATTERNS: tuple[Pattern, ...] = (
         r"(?i)\b(?:serial(?:[ _-]?(?:number|no))?|board[ _]?part[ _]?number|asse"
         rf"t[ _]?tag|service[ _]?tag){IS}(?P<it>[A-Z0-9][A-Z0-9/-]{{5,40}})",
         ("serial", "tag", "part"),
-        accept=lambda found: any(map(str.isdigit, found["it"])),
+        accept=lambda found: any(map(str.isdecimal, found["it"])),
     ),
     Pattern(
         "MACHINE",

@@ -92,7 +92,7 @@ class Placeholders:
                     self.known.setdefault(one, placeholder)
 
     def _learn_secret(self, value: str, placeholder: str) -> None:
-        long_enough = len(value) >= (10 if value.isdigit() else _LITERAL_LENGTH)
+        long_enough = len(value) >= (10 if value.isdecimal() else _LITERAL_LENGTH)
         if long_enough and not is_ordinary(value) and not is_placeholder(value):
             for one in _encodings(value):
                 self.secrets.setdefault(one, placeholder)
@@ -121,7 +121,7 @@ def _expanded(base: str, ranges: str, name: str) -> Iterator[str]:
     left = _MOST_EXPANDED
     for part in ranges.strip("[]").split(","):
         first, _, last = part.partition("-")
-        if not first.isdigit() or not (last or first).isdigit():
+        if not first.isdecimal() or not (last or first).isdecimal():
             continue
         for number in range(int(first), min(int(last or first), int(first) + left) + 1):
             left -= 1

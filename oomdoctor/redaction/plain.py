@@ -85,5 +85,5 @@ def _goes_on(first: str, second: str) -> bool:
     """Say whether the beginning of a line looks like the rest of a key and not like a word."""
     if len(first) + len(second) < 16 or is_ordinary(second) or "SECRET" in first:
         return False
-    mixed = any(map(str.isdigit, second)) or (not second.islower() and not second.istitle())
+    mixed = any(map(str.isdecimal, second)) or (not second.islower() and not second.istitle())
     return mixed or len(first) < 16

@@ -95,7 +95,7 @@ class Redactor:
         shown = self._value(pattern.kind, value, spreads=pattern.spreads)
         start, end = found.start("it") - found.start(), found.end("it") - found.start()
         before = found[0][:start]
-        if value.replace(".", "").isdigit() and re.search(r"\"[ \t]{0,20}:[ \t]{0,20}$", before):
+        if value.replace(".", "").isdecimal() and re.search(r"\"[ \t]{0,20}:[ \t]{0,20}$", before):
             shown = f'"{shown}"'  # a number in JSON becomes a text
         return before + shown + found[0][end:]
 
@@ -141,7 +141,7 @@ class Redactor:
 def _wanted(kind: str, value: str) -> bool:
     """Say whether a value names somebody: no account of every machine, no public site."""
     if kind == "USER":
-        return not is_account(value) and not value.isdigit()
+        return not is_account(value) and not value.isdecimal()
     if kind == "HOST":
         return not is_public(value)
     return True

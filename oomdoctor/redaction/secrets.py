@@ -111,13 +111,13 @@ def _is_token(found: re.Match[str]) -> bool:
     value = found["it"]
     if _NO_TOKEN.search(before) or not _is_value(found):
         return False
-    return len(value) >= 8 and not value.isdigit() and any(map(str.isdigit, value))
+    return len(value) >= 8 and not value.isdecimal() and any(map(str.isdecimal, value))
 
 
 def _is_bare_key(found: re.Match[str]) -> bool:
     before = found.string[max(0, found.start() - 16) : found.start()]
     joined = before[-1:].isalnum() and not re.search(r"\\[nrtbf]$|%[0-9A-Fa-f]{2}$", before)
-    return not joined and not _NAMED_HASH.search(before) and not found["it"].isdigit()
+    return not joined and not _NAMED_HASH.search(before) and not found["it"].isdecimal()
 
 
 def _is_block(found: re.Match[str]) -> bool:

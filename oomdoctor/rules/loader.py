@@ -97,7 +97,7 @@ def _compiled(
 
 def _label(name: str) -> str:
     """Return the code that a file's name starts with, or the whole name where it has none."""
-    coded = name[:3].isupper() and name[3:7].isdigit()
+    coded = name[:3].isupper() and name[3:7].isdecimal()
     return name[:7] if coded else name
 
 

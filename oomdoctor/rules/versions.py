@@ -13,6 +13,7 @@ VersionKey: TypeAlias = "tuple[tuple[int, ...], int]"
 """The release without trailing zeros, and where a suffix puts it before or after the release."""
 
 _SUFFIXES = (("dev", -4), ("a", -3), ("b", -2), ("c", -1), ("rc", -1), ("pre", -1), ("post", 1))
+_DIGITS = "0123456789"
 _RANGE_OPS = (">=", "<=", "==", "!=", ">", "<")
 
 COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -34,11 +35,11 @@ def version_key(text: str) -> VersionKey | None:
     public = text.strip().lower().removeprefix("v").partition("+")[0]
     release: list[int] = []
     rest = public
-    while rest[:1].isdigit():
-        digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
+    while rest and rest[0] in _DIGITS:
+        digits = rest[: len(rest) - len(rest.lstrip(_DIGITS))]
         release.append(int(digits[:18]))
         rest = rest[len(digits) :]
-        if rest[:1] != "." or not rest[1:2].isdigit():
+        if rest[:1] != "." or not rest[1:2].isdecimal():
             break
         rest = rest[1:]
     if not release:

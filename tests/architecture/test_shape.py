@@ -55,6 +55,12 @@ def test_a_function_has_at_most_50_lines(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PACKAGE, ids=relative)
+def test_digits_are_those_that_a_number_can_be_read_from(path: Path) -> None:
+    # a superscript is a digit, and int() fails on it
+    assert "isdigit" not in path.read_text(encoding="utf-8"), "use isdecimal"
+
+
+@pytest.mark.parametrize("path", PACKAGE, ids=relative)
 def test_public_names_have_docstrings(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
 
