@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.facts import (
     derive_balance,
+    derive_engine_command,
     derive_full,
     derive_job,
     derive_model,
@@ -26,6 +27,7 @@ STEPS = (
     *derive_full.PRINTED_STEPS,
     *derive_model.STEPS,
     *derive_serve.STEPS,
+    *derive_engine_command.STEPS,
     *derive_run.STEPS,
     *derive_job.STEPS,
     *derive_model.TRAINED_STEPS,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from oomdoctor.facts.derivation import Inputs, Outcome, derives
 
 HALF = 2
+WIDTHS = {"q8": 34 / 32, "q5": 22 / 32, "q4": 18 / 32, "fp8": 1.0, "int8": 1.0, "f32": 4.0}
+"""Bytes per value by the beginning of the cache type's name; ggml keeps a scale per 32 values."""
 
 
 @derives(
@@ -14,6 +16,7 @@ HALF = 2
         "train.micro_batch",
         "train.seq_len",
         "gen.max_new_tokens",
+        "serve.kv_type",
         "model.layers",
         "model.heads",
         "model.kv_heads",
@@ -21,7 +24,7 @@ HALF = 2
     ),
 )
 def total(facts: Inputs) -> Outcome:
-    """2 x layers x tokens x kv heads x head size x 2 bytes.
+    """2 x layers x tokens x kv heads x head size x 2 bytes, or less for an 8- or 4-bit cache.
 
     Tokens: one sequence of the longest length for an engine, rows x (prompt + new) otherwise.
     """
@@ -33,8 +36,14 @@ def total(facts: Inputs) -> Outcome:
         tokens = (facts.maybe_int("train.micro_batch") or 1) * (prompt + new)
         words = "rows x (prompt + new tokens)"
     heads = facts.maybe_int("model.kv_heads") or facts.whole("model.heads")
-    size = 2 * facts.whole("model.layers") * tokens * heads * facts.whole("model.head_dim") * HALF
-    return Outcome(size, f"2 x layers x kv heads x head size x 2 bytes x {words}")
+    values = 2 * facts.whole("model.layers") * tokens * heads * facts.whole("model.head_dim")
+    width = _width(facts.maybe_text("serve.kv_type"))
+    formula = f"2 x layers x kv heads x head size x {width:g} bytes x {words}"
+    return Outcome(round(values * width), formula)
+
+
+def _width(kind: str | None) -> float:
+    return next((size for name, size in WIDTHS.items() if (kind or "").startswith(name)), HALF)
 
 
 STEPS = (total,)
