@@ -26,6 +26,7 @@ _FALLBACK_PRIOR = 0.001
 # A cause of another resource than the one that certainly ran out needs a sign of its own.
 _FOREIGN_OPEN = 0.05
 _FOREIGN_CERTAIN = 0.1
+_DEVICE_AFTER_KILL = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,10 +135,13 @@ def _foreign_factor(resource: str, certain: str, *, is_open: bool) -> float:
 
     A message of the GPU allocator leaves room for causes with a true gate (a host limit that is
     printed as a GPU failure); a kernel's kill or an assertion before the message hardly does.
+    `killed` is a signal 9 without any word of a device.
     """
     family = {"gpu": ("gpu", "cap"), "cap": ("gpu", "cap")}.get(certain, (certain,))
     if certain == "unknown" or resource in family:
         return 1.0
+    if certain == "killed":
+        return _DEVICE_AFTER_KILL if is_open and resource in ("gpu", "cap") else 1.0
     if certain in ("gpu", "cap"):
         return _FOREIGN_OPEN if is_open else 1.0
     return _FOREIGN_CERTAIN * (_FOREIGN_OPEN if is_open else 1.0)

@@ -97,7 +97,7 @@ class _Judged(NamedTuple):
 def _judge(book: FactBook, ruleset: RuleSet, event: Failure | None) -> _Judged:
     """Rank the causes, and say what ran out and which answer follows."""
     certain = resource.certain_resource(book, event)
-    ranking = rank(ruleset, book, certain=certain)
+    ranking = rank(ruleset, book, certain=resource.leaning_of(certain, book, event))
     signs = resource.signs_of(book, ranking)
     recognised = event is not None or signs is not None
     what = resource.combined_resource(certain, ranking) if recognised else "unknown"

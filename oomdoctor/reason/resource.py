@@ -47,7 +47,10 @@ _NOT_MEMORY_SIGNS = (
     "collective.timeout",
     "collective.mismatch",
 )
-_BEFORE = ("oom.absurd_size", "assert.before_oom", "collective.before_oom")
+_BEFORE = (
+    *("oom.absurd_size", "assert.before_oom", "collective.before_oom"),
+    "fault.handle_room",
+)
 _TABLE_SIGNS = ("gpu.small_rows_only_gpu0", "mps.client_limit", "oom.repeats_same_allocated")
 # Texts that only the allocator (or an engine that read its figures) prints for device memory.
 _SURE_FORMS = frozenset({"allocator", "engine", "preempted"})
@@ -84,6 +87,15 @@ def _of_event(book: FactBook, event: Failure) -> str:
     told = {fact.key for fact in event.facts if fact.value is True}
     elsewhere = event.kind == "other" and not told.isdisjoint(_NOT_MEMORY_SIGNS)
     return "not_memory" if elsewhere or event.kind in _NOT_MEMORY_KINDS else "unknown"
+
+
+def leaning_of(certain: str, book: FactBook, event: Failure | None) -> str:
+    """Return `certain`, or `killed` where a signal 9 is all there is and no device complained.
+
+    Whoever sent it, a rule for device memory then has nothing that it could explain.
+    """
+    bare = event is not None and event.kind == "host-oom" and _is_bare_kill(book)
+    return "killed" if certain == "unknown" and bare and not book.value("oom.seen") else certain
 
 
 def _is_bare_kill(book: FactBook) -> bool:

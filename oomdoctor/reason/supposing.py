@@ -8,7 +8,7 @@ from oomdoctor.facts.given import parse_given
 from oomdoctor.model.enums import Truth
 from oomdoctor.reason.candidates import Candidate, resource_of, score_of
 from oomdoctor.reason.rank import lend_to_broader, posterior
-from oomdoctor.reason.resource import certain_resource
+from oomdoctor.reason.resource import certain_resource, leaning_of
 from oomdoctor.rules.evaluate import condition_verdict, leaves_of, nats
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Supposing:
             except Exception:  # noqa: BLE001, PERF203, S112 - one rule's bug never hides the others
                 continue
         self._readers = _readers([one.rule for one in self._rules])
-        self._certain = certain_resource(book, event)
+        self._certain = leaning_of(certain_resource(book, event), book, event)
         self._held = [one.again((), book, {}, self._certain) for one in self._rules]
         self.now = _belief(self._held)
 
@@ -135,7 +135,7 @@ class Supposing:
         for key in _changed(self._book.facts, book.facts):
             for rule, part in self._readers.get(key, ()):
                 touched.setdefault(rule, set()).add(part)
-        certain = certain_resource(book, self._event)
+        certain = leaning_of(certain_resource(book, self._event), book, self._event)
         if certain != self._certain:
             touched = {at: touched.get(at, set()) for at in range(len(self._rules))}
         known: dict[int, Verdict] = {}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from oomdoctor.reason.candidates import score_of
 from oomdoctor.reason.rank import rank
 from oomdoctor.reason.resource import (
     answer_of,
     certain_resource,
     combined_resource,
+    leaning_of,
     signs_of,
 )
 from tests.unit.reason.builders import GIB, book, cause, fact, failure, line, rule, ruleset
@@ -100,6 +102,26 @@ def test_a_bare_signal_9_leaves_open_who_sent_it() -> None:
     assert certain_resource(book(host__killed=True), killed) == "unknown"
     assert certain_resource(book(host__killed=True, host__oom_kill=True), killed) == "host"
     assert certain_resource(book(host__killed=True, host__worker_killed=True), killed) == "host"
+
+
+def test_a_bare_signal_9_hardly_leaves_room_for_the_device() -> None:
+    killed, on_host = book(host__killed=True), book(host__killed=True, host__oom_kill=True)
+    with_message = book(host__killed=True, oom__seen=True)
+    event = failure("host-oom")
+
+    assert leaning_of("unknown", killed, event) == "killed"
+    assert leaning_of("host", on_host, event) == "host"
+    assert leaning_of("unknown", with_message, event) == "unknown"
+    assert leaning_of("unknown", killed, failure("other")) == "unknown"
+
+
+def test_after_a_bare_kill_a_device_cause_without_a_sign_falls_behind() -> None:
+    device = cause("a", prior=0.5)
+
+    open_alone = score_of(device, 0.0, "unknown", is_open=True)
+
+    assert score_of(device, 0.0, "killed", is_open=True) < open_alone - 3
+    assert score_of(device, 0.0, "killed", is_open=False) > open_alone
 
 
 def test_a_fault_that_the_event_itself_names_is_no_shortage() -> None:
