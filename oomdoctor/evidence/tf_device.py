@@ -55,6 +55,8 @@ ANCHORS = (
 LONGEST = 2000
 BACKOFF = (0.88, 0.92)
 """A refused reservation is tried again with nine tenths of its size."""
+_ROOMY = 0.5
+"""A card that is fuller than this may be what keeps a library from starting."""
 _BACKWARD = ("gradient_tape/", "gradients/", "gradients_", "grad/", "_grad/")
 _OPTIMIZER = ("adam/", "training/", "rmsprop", "momentum/", "/apply", "optimizer/", "adagrad")
 
@@ -124,7 +126,20 @@ def read(document: Document) -> Reading:
     lines = [document.lines[index] for index in haystack_of(document).lines_with(ANCHORS)]
     lines = [line for line in lines if len(line.text) <= LONGEST]
     facts = [fact for line in lines for fact in _line_facts(document, line)]
+    facts += _room_facts(facts)
     return Reading(facts=first_of_each((*facts, *_series_facts(document, lines))))
+
+
+def _room_facts(facts: list[Fact]) -> Iterator[Fact]:
+    """Say that a library could not start although the process itself counted most memory free."""
+    failed = next((one for one in facts if one.key == "fault.handle_failed"), None)
+    shares = [one for one in facts if one.key == "gpu.used_share"]
+    fullest = max((one.value for one in shares if isinstance(one.value, float)), default=1.0)
+    room = fullest <= _ROOMY
+    if failed is not None and room:
+        quotes = (*failed.quotes, *shares[0].quotes)
+        source = "a handle failed and free / total of the same process"
+        yield derived("fault.handle_room", room, *quotes, source=source)
 
 
 def _line_facts(document: Document, line: LogLine) -> Iterator[Fact]:

@@ -46,6 +46,7 @@ ROWS = (
     text("tf.node", "Node of the graph whose tensor could not be allocated."),
     boolean("fault.handle_failed", "cuDNN, cuBLAS or cuSOLVER could not start in a process."),
     enum("fault.handle_in", "Library in which it failed.", ("tensorflow", "xla", "other")),
+    boolean("fault.handle_room", "It could not start although the process saw most memory free."),
     boolean("tf.cudnn_version_clash", "cuDNN was loaded in another version than it was built for."),
     size("xla.parameters", "Arguments of the compiled program (weights, states, batch)."),
     size("xla.constants", "Constants of the compiled program."),

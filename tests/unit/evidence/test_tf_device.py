@@ -98,3 +98,12 @@ def test_a_clash_of_versions_is_told() -> None:
     line = "Loaded runtime CuDNN library: 7.1.4 but source was compiled with: 7.6.0."
 
     assert values(read_text(tf_device, line)) == {"tf.cudnn_version_clash": True}
+
+
+def test_a_library_that_fails_on_an_empty_card_is_told_from_one_on_a_full_card() -> None:
+    failed = "E cuda_dnn.cc:535] Could not create cudnn handle: CUDNN_STATUS_INTERNAL_ERROR\n"
+    empty = failed + "Memory usage: 15000000000 bytes free, 17000000000 bytes total."
+    full = failed + "Memory usage: 39714816 bytes free, 17000000000 bytes total."
+
+    assert values(read_text(tf_device, empty))["fault.handle_room"] is True
+    assert "fault.handle_room" not in values(read_text(tf_device, full))
