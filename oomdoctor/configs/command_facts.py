@@ -168,6 +168,6 @@ def container(words: list[Word], lines: Lines) -> list[tuple[Claim, Quote]]:
         where = shell_text.quote(after, lines) if after else shell_text.quote_value(word, lines)
         if name == "--shm-size":
             made += [(claim, where) for claim in size("host.shm_total", slack_share=0.001)(written)]
-        elif name in ("--memory", "-m") and written[:1].isdigit():
-            made += [(claim, where) for claim in size("host.ram_total", slack_share=0.001)(written)]
+        elif name in ("--memory", "-m") and written[:1].isdecimal():
+            made += [(claim, where) for claim in size("host.group_limit", slack_share=0.001)(written)]
     return made

@@ -211,6 +211,8 @@ def test_a_container_has_its_own_shared_memory() -> None:
     [
         "#!/bin/bash\n#SBATCH --mem=16Gb\nsrun python train.py\n",
         "services:\n  t:\n    image: x\n    mem_limit: 16g\n",
+        "docker run --gpus all --memory 16g img python train.py\n",
+        "podman run -m=16g img python train.py\n",
     ],
 )
 def test_the_memory_of_a_job_is_the_limit_of_its_group(text: str) -> None:
