@@ -12,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import InputError, Location
+from oomdoctor.evidence.hearing import hush
 from oomdoctor.reading import FileReading, read_path
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _read(
     told: Callable[[str], None] | None = None,
 ) -> dict[str, Outcome]:
     outcomes: dict[str, Outcome] = {}
-    with ProcessPoolExecutor(max_workers=workers) as pool:
+    with ProcessPoolExecutor(max_workers=workers, initializer=hush) as pool:
         jobs = [(path, pool.submit(_read_one, path, most_text)) for path in paths]
         for path, job in jobs:
             outcome = _result(job)

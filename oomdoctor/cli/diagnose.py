@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from typing import TYPE_CHECKING, BinaryIO, TypedDict, cast
 
@@ -141,13 +140,15 @@ def command(**values: object) -> int:
         raise click.UsageError("standard input (-) can be read only once")
     redact = asked["redact"] or (asked["redact"] is None and asked["format"] == "markdown")
     stdin = sys.stdin.buffer if sys.stdin is not None else None
-    if redact and stdin is not None and "-" in (*asked["files"], *asked["config"]):
-        stdin = io.BytesIO(stdin.read())
-    diagnosis = _diagnose(asked, stdin)
     if redact:
-        from oomdoctor.render.redact import redacted, texts_of
+        from oomdoctor.render.redact import Names
 
-        diagnosis = redacted(diagnosis, texts=texts_of(diagnosis, stdin=stdin))
+        names = Names()
+        with names.learned():
+            diagnosis = _diagnose(asked, stdin)
+        diagnosis = names.out_of(diagnosis)
+    else:
+        diagnosis = _diagnose(asked, stdin)
     write_result(_rendered(diagnosis, asked), path=asked["output"], force=asked["force"])
     _warn(diagnosis, asked)
     return int(exit_code(diagnosis, fail_on=asked["fail_on"], strict=asked["strict_rules"]))

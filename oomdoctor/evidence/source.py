@@ -7,8 +7,10 @@ import stat
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import InputError, Location
+from oomdoctor.evidence import hearing
 from oomdoctor.evidence.blocks import WHOLE_BYTES, keep, notes_of, numbered_lines, without_last
 from oomdoctor.evidence.encoding import SAMPLE_BYTES, Encoding, encoding_of, transcode
+from oomdoctor.evidence.long_lines import LINE_BYTES
 from oomdoctor.evidence.sniff import kind_of
 from oomdoctor.model.core import Artifact
 from oomdoctor.record import NamedTuple, dataclass, replace
@@ -91,7 +93,11 @@ def read_source(
 
 
 def source_of_text(text: str, *, name: str = "<text>") -> Source:
-    """Make a source of a text that is at hand already."""
+    """Make a source of a text that is at hand already; bounded as a file is."""
+    if len(text) > LINE_BYTES and (
+        len(text) > WHOLE_BYTES or max(map(len, text.split("\n"))) > LINE_BYTES
+    ):
+        return _bounded(text.removeprefix("\ufeff"), name=name)
     lines = tuple(enumerate(text.removeprefix("\ufeff").split("\n"), start=1))
     return _named(
         Source(
@@ -100,6 +106,18 @@ def source_of_text(text: str, *, name: str = "<text>") -> Source:
             ends_open=not text.endswith("\n"),
         )
     )
+
+
+def _bounded(text: str, *, name: str) -> Source:
+    """Cut over-long lines of a text, and of one that is too large keep what matters."""
+    data = text.encode("utf-8", errors="replace")
+    pieces = (data[at : at + CHUNK_BYTES] for at in range(0, len(data), CHUNK_BYTES))
+    kept = keep(pieces, whole_bytes=WHOLE_BYTES)
+    lines, decoding = numbered_lines(kept)
+    notes = (*(f"{name}: {note}" for note in decoding), *notes_of(kept, name=name))
+    artifact = _artifact(name, None, len(text))
+    ends_open = not text.endswith("\n")
+    return _named(Source(artifact=artifact, lines=lines, notes=notes, ends_open=ends_open))
 
 
 def _check(path: str) -> None:
@@ -205,8 +223,10 @@ def _artifact(name: str, path: str | None, size: int) -> Artifact:
 
 
 def _named(source: Source) -> Source:
-    """Return the source with the kind that its content has."""
-    return replace(source, artifact=replace(source.artifact, kind=kind_of(source)))
+    """Return the source with the kind that its content has; who listens hears of it."""
+    named = replace(source, artifact=replace(source.artifact, kind=kind_of(source)))
+    hearing.tell(named)
+    return named
 
 
 def _chunks(file: BinaryIO) -> Iterator[bytes]:
@@ -239,6 +259,11 @@ def _unpack(chunks: Iterator[bytes], *, name: str) -> tuple[Iterator[bytes], str
         if sample.startswith(magic):
             return _decompressed(chunks, format_name, name=name), format_name
     return chunks, None
+
+
+def is_compressed(head: bytes) -> bool:
+    """Say whether a file that begins like this is decompressed to be read."""
+    return head.startswith(tuple(magic for magic, _ in _COMPRESSED))
 
 
 def _decompressed(chunks: Iterator[bytes], format_name: str, *, name: str) -> Iterator[bytes]:

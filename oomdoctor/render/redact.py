@@ -7,7 +7,7 @@ reader still sees what belongs together. A name that one text tells is taken out
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import BinaryIO
 
+    from oomdoctor.evidence.source import Source
     from oomdoctor.model.plan import Diagnosis
     from oomdoctor.redaction.redactor import Redactor
 
@@ -36,6 +36,46 @@ def redacted(diagnosis: Diagnosis, *, texts: Iterable[str] = ()) -> Diagnosis:
     return redacted_by(redactor, diagnosis)
 
 
+class Names:
+    """The names that inputs tell: learned while they are read, and then taken out of the answer.
+
+    A name may stand in a line that nothing quotes. What a process of its own read is read again
+    here: the whole of it, or of a large file its head and tail.
+    """
+
+    def __init__(self) -> None:
+        """Start without any name."""
+        from oomdoctor.redaction.redactor import Redactor
+
+        self._redactor = Redactor()
+        self._heard: set[str] = set()
+
+    @contextmanager
+    def learned(self) -> Iterator[None]:
+        """Learn the names of all inputs that are read meanwhile."""
+        from oomdoctor.evidence.hearing import heard_by
+
+        with heard_by(self._hear):
+            yield
+
+    def out_of(self, diagnosis: Diagnosis) -> Diagnosis:
+        """Return the diagnosis with placeholders for the names."""
+        from oomdoctor.errors import InputError
+        from oomdoctor.evidence.ends import read_ends
+
+        for artifact in diagnosis.artifacts:
+            path = artifact.path
+            if artifact.id not in self._heard and path is not None and Path(path).is_file():
+                with suppress(InputError, OSError):
+                    self._redactor.learn(read_ends(path).text)
+        return redacted_by(self._redactor, diagnosis)
+
+    def _hear(self, source: Source) -> None:
+        if source.artifact.id not in self._heard:
+            self._heard.add(source.artifact.id)
+            self._redactor.learn(source.text)
+
+
 def redacted_by(
     redactor: Redactor, diagnosis: Diagnosis, *, renamed: Mapping[str, str] | None = None
 ) -> Diagnosis:
@@ -53,20 +93,6 @@ def redacted_by(
     parts = redactor.redact(joined).split(_BETWEEN)
     shown = dict(zip(found, parts, strict=True))
     return _walk(diagnosis, lambda text: shown[text])
-
-
-def texts_of(diagnosis: Diagnosis, *, stdin: BinaryIO | None = None) -> Iterator[str]:
-    """Yield the texts of the inputs anew: a name may stand in a line that nothing quotes."""
-    from oomdoctor.errors import InputError
-    from oomdoctor.evidence.source import STDIN_ID, read_source
-
-    for artifact in diagnosis.artifacts:
-        if artifact.id == STDIN_ID and stdin is not None and stdin.seekable():
-            stdin.seek(0)
-            yield read_source("-", stdin=stdin).text
-        elif artifact.path is not None and Path(artifact.path).is_file():
-            with suppress(InputError):
-                yield read_source(artifact.path).text
 
 
 def _in_other_words(text: str, paths: Sequence[tuple[str, str]]) -> str:
