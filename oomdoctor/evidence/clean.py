@@ -65,7 +65,7 @@ def _is_plain(raw: str, *, idle: bool) -> bool:
     """Say cheaply that a line has nothing to clean; most lines have not."""
     first = raw[:1]
     if first not in _PLAIN_STARTS:
-        tag = first in _TAG_LETTERS and (not idle or raw[1:2].isdigit() or may_be_tagged(raw))
+        tag = first in _TAG_LETTERS and (not idle or raw[1:2].isdecimal() or may_be_tagged(raw))
         if tag or first not in _CAPITALS or raw[3:4] == " ":
             return False
     return (
@@ -177,11 +177,11 @@ def _parts(segment: str, common: Callable[[str], Parts | None]) -> Parts:
 
 def _under(before: Parts | None, parts: Parts) -> Parts:
     """Return the parts of what stood behind a prefix that all lines share, with its writer."""
-    if before is None or before.stream == parts.stream:
+    if before is None:
         return parts
-    stream = "/".join(filter(None, (before.stream, parts.stream)))
+    told = (before.stream, parts.stream if parts.stream != before.stream else "")
     rank = parts.rank if parts.rank is not None else before.rank
-    return Parts(parts.text, rank, stream, parts.stamp)
+    return Parts(parts.text, rank, "/".join(filter(None, told)), parts.stamp or before.stamp)
 
 
 class _TagStripper:

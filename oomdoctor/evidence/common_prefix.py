@@ -16,6 +16,7 @@ from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING
 
+from oomdoctor.evidence.pasted_prefix import behind_stamps, pasted_prefix
 from oomdoctor.evidence.prefixes import Parts, dump_line
 
 if TYPE_CHECKING:
@@ -37,8 +38,30 @@ _NO_PARTS = ("error", "exception", "warning", ".py", ".cpp", ".cc", ".cu", ".h")
 
 
 def common_prefix(source: Source) -> Taker | None:
-    """Return what takes the prefix off that the lines of `source` share, if they share one."""
+    """Return what takes off the prefixes that the lines of `source` share, if they share any."""
     lines = [line for _, line in source.lines[:_LOOKED_AT] if line.strip()]
+    taker = pasted_prefix(lines)
+    if taker is None:
+        return _launcher_prefix(lines) or behind_stamps(lines, _launcher_prefix)
+    bare = [line if (found := taker(line)) is None else found.text for line in lines]
+    bare = [line for line in bare if line.strip()]
+    inner = _launcher_prefix(bare) or behind_stamps(bare, _launcher_prefix)
+    return taker if inner is None else _one_behind_another(taker, inner)
+
+
+def _one_behind_another(outer: Taker, inner: Taker) -> Taker:
+    def take(line: str) -> Parts | None:
+        before = outer(line)
+        found = inner(line if before is None else before.text)
+        if before is None or found is None:
+            return found or before
+        stream = "/".join(filter(None, (before.stream, found.stream)))
+        return Parts(found.text, found.rank, stream, found.stamp)
+
+    return take
+
+
+def _launcher_prefix(lines: Sequence[str]) -> Taker | None:
     if not lines:
         return None
     for pattern in (_srun(), _counted()):
@@ -117,7 +140,7 @@ def _by_name(names: frozenset[str], pattern: re.Pattern[str]) -> Taker:
 
 @cache
 def _srun() -> re.Pattern[str]:
-    return re.compile(r" {0,5}(?P<label>\d{1,5}): ?")
+    return re.compile(r" {0,5}(?P<label>[0-9]{1,5}): ?(?![0-9]{2}:[0-9]{2})")
 
 
 @cache

@@ -5,6 +5,8 @@
 (VllmWorker rank=3 pid=1090) ERROR 01-02 10:00:00 [executor.py:470] Traceback ...
 (WorkerDict pid=123, ip=10.0.0.1) text                  Ray
 [1,3]<stderr>:text        [default3]:text               mpirun, torchrun --tee
+[1,mpirank:3,algo-1]<stderr>:text                       SageMaker
+Jan  2 10:00:00.123 text                                loggers without a year
 Jan  2 10:00:00 node python[77]: text                   syslog, journald
 2024-01-02T10:00:00.123456789Z stderr F text            Kubernetes
 [2024-01-02 10:00:00,123] [ERROR] [x.py:12:f] text      DeepSpeed
@@ -81,7 +83,7 @@ def _next(text: str) -> _Step | None:
         return _bracket(text)
     if first == "(":
         return _writer(text)
-    if first.isdigit():
+    if first.isdecimal():
         return _kubernetes(text) or _stamp(text)
     if first.isupper() or first in "<>":
         return _glog(text) or _levelled(text) or _named_rank(text) or _syslog(text)
@@ -90,11 +92,11 @@ def _next(text: str) -> _Step | None:
 
 def _bracket(text: str) -> _Step | None:
     second = text[1:2]
-    found = _rank_bracket().match(text) if second.isdigit() or second in "Rrd" else None
+    found = _rank_bracket().match(text) if second.isdecimal() or second in "Rrd" else None
     if found is not None:
         number = int(found["rank"] or found["default"] or found["mpi"] or 0)
         return _Step(found.end(), rank=number, stream=f"rank{number}")
-    if not (second.isdigit() or second.isupper() or second.isspace()):
+    if not (second.isdecimal() or second.isupper() or second.isspace()):
         return None
     found = _stamp_bracket().match(text)
     if found is not None:
@@ -127,7 +129,7 @@ def _kubernetes(text: str) -> _Step | None:
 
 
 def _glog(text: str) -> _Step | None:
-    if not text[1:2].isdigit():
+    if not text[1:2].isdecimal():
         return None
     found = _glog_pattern().match(text)
     if found is None:
@@ -159,7 +161,7 @@ def _syslog(text: str) -> _Step | None:
         return None
     found = _syslog_pattern().match(text)
     if found is None:
-        return None
+        return _stamp(text)
     who = "" if found["who"].startswith("kernel") else found["who"]
     return _Step(found.end(), stream=who, stamp=found["stamp"])
 
@@ -168,7 +170,7 @@ def _syslog(text: str) -> _Step | None:
 def _rank_bracket() -> re.Pattern[str]:
     return re.compile(
         r"\[(?:[Rr]ank[ :_]?(?P<rank>\d{1,5})\]:? ?|default(?P<default>\d{1,5})\]:"
-        r"|\d{1,5},(?P<mpi>\d{1,5})\]<std(?:out|err|diag)>:)"
+        r"|\d{1,5},(?:mpirank:)?(?P<mpi>\d{1,5})(?:,[\w.\-]{1,60})?\]<std(?:out|err|diag)>:)"
     )
 
 
@@ -246,10 +248,11 @@ def place_tag() -> re.Pattern[str]:
     """Match a level with or without a place in the source: `ERROR [x.py:470] `, `[E x.cpp:2] `."""
     place = r"\[?[\w./<>\-]+\.(?:py|cpp|cc|cu|c|rs|h)(?::\d+)?(?::[\w<>.]+)?\]:?"
     level = rf"(?:\[{_LEVEL}\]|{_LEVEL}\b:?|[EFCW])"
+    no_error = r"(?! ?(?:\w+\.){0,6}\w*(?:Error|Exception|Interrupt):)"
     return re.compile(
         rf"(?P<tag>(?:{level}\s{{1,8}}{place}|\[{_LEVEL}[|: ][\w.]+:\d+\](?: >>)?|\[[EFW] "
-        rf"[\w./\-]+:?\d*\]|{_LEVEL}\s{{0,8}}[:|-]{{1,2}}[\w.:\- ]{{0,60}}[:\-|]{{1,2}}"
-        rf"|\[{_LEVEL}\](?: -)?|{_LEVEL}:?)) ?"
+        rf"[\w./\-]+:?\d*\]|{_LEVEL}\s{{0,8}}[:|-]{{1,2}}{no_error}[\w.:\- ]{{0,60}}[:\-|]{{1,2}}"
+        rf"|\[{_LEVEL}\](?: -)?|{_LEVEL}(?::|\s{{0,8}}[|\-](?= ))?)) ?"
     )
 
 
