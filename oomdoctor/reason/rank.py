@@ -26,6 +26,7 @@ OTHER_PRIOR = 0.10
 
 SHOWN = 8
 _LEADS = 0.60
+_LEADS_ITSELF = 0.45
 _CLEARLY = 3.0
 # Odds times ten: "strong" on Jeffreys' scale.
 _STRONG_NATS = math.log(10)
@@ -128,10 +129,12 @@ def is_conclusive(
     """Say whether the leading cause is established (docs/decisions/0001-conclusive.md).
 
     The leading cause and its near ones are one family: its mass is at least 0.60 and three times
-    both the strongest outsider and "something else", the gate of the leading cause is settled,
-    and its evidence is strong by itself, whatever its prior.
+    both the strongest outsider and "something else", of which the leading cause itself has 0.45;
+    its gate is settled, and its evidence is strong by itself, whatever its prior.
     """
     if not candidates or candidates[0].is_open or support(candidates[0]) < _STRONG_NATS:
+        return False
+    if probabilities[0] < _LEADS_ITSELF:
         return False
     causes = {candidate.cause.id: candidate.cause for candidate in candidates}
     family = family_of(candidates[0].cause, causes)
