@@ -66,3 +66,13 @@ def test_a_flag_switches_attention_in_tiles_on(job: str) -> None:
 
 def test_no_flag_says_nothing_about_attention() -> None:
     assert derived("job.text=llama-server -m m.gguf").value("serve.flash_attention") is None
+
+
+def test_a_log_without_an_engine_s_statement_says_nothing() -> None:
+    assert derived("log.text=step 3").value("serve.says") == "nothing"
+
+
+def test_what_an_engine_said_stays() -> None:
+    book = derived("log.text=step 3", "serve.says=no-cache-blocks")
+
+    assert book.value("serve.says") == "no-cache-blocks"

@@ -114,6 +114,16 @@ def test_near_rivals_count_as_one_family() -> None:
     assert (apart.conclusive, near.conclusive) == (False, True)
 
 
+def test_a_family_that_shares_its_mass_evenly_is_not_conclusive() -> None:
+    lines = [line("oom.hint_line", 0.9, 0.05)]
+    rules = [rule(code, code.lower(), evidence=lines) for code in ("A", "B", "C")]
+    causes = [cause("a", near=("b", "c")), cause("b", prior=0.09), cause("c", prior=0.08)]
+    ranking = rank(ruleset(rules, causes), book(oom__seen=True, oom__hint_line=True))
+
+    assert ranking.findings[0].probability < 0.45
+    assert not ranking.conclusive
+
+
 def test_a_cause_that_something_else_rivals_is_not_conclusive() -> None:
     ranking = rank(ruleset([rule("A", "a")], [cause("a", prior=0.2)]), book(oom__seen=True))
 
