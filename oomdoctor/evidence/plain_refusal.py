@@ -99,7 +99,7 @@ def refusals(document: Document) -> Iterator[Failure]:
             continue
         host = _compiled(_OF_HOST).search(near) and not _on_device(haystack)
         sign = _HOST if host else gpu((), "", "other", "runtime", family="plain")
-        match = _compiled(_SIZE).search(near) or found
+        match = (_compiled(_SIZE).search(near) if host else None) or found
         event = event_of(document, Hit(index, sign, _in_line(text, match)))
         if unanswered(haystack, [event]):
             yield event.failure
