@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import tempfile
 import time
 from pathlib import Path
@@ -18,9 +19,12 @@ from oomdoctor.reason.interview import Answer
 from oomdoctor.record import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 SCHEMA = 1
+MOST_BYTES = 64 * 1024**2
+_ERRORS = "surrogateescape"
+"""How names of files are kept that are no UTF-8."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +54,7 @@ def write(session: Session, path: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         handle, draft = tempfile.mkstemp(prefix=".interview-", dir=folder)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            with os.fdopen(handle, "w", encoding="utf-8", errors=_ERRORS, newline="\n") as file:
                 file.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
@@ -67,10 +71,10 @@ def write(session: Session, path: str) -> None:
 def read(path: str) -> Session:
     """Read a session; InputError where the file is none."""
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = json.loads(_content(path))
     except OSError as error:
         raise InputError(f"cannot read: {error.strerror}", location=Location(path=path)) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError("this is no interview", location=Location(path=path)) from error
     if not isinstance(content, dict) or "answers" not in content:
         raise InputError("this is no interview", location=Location(path=path))
@@ -82,12 +86,12 @@ def read(path: str) -> Session:
         )
     try:
         return Session(
-            files=_texts(content.get("files")),
-            config=_texts(content.get("config")),
+            files=_paths(content.get("files")),
+            config=_paths(content.get("config")),
             facts=_texts(content.get("facts")),
             answers=tuple(_answer(one) for one in content["answers"]),
         )
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError("a damaged interview", location=Location(path=path)) from error
 
 
@@ -113,11 +117,35 @@ def _answer(content: Mapping[str, Any]) -> Answer:
     return Answer(
         question=str(content["question"]),
         facts=_texts(content.get("facts")),
-        text=str(content.get("text", "")),
+        text="".join(_texts([content.get("text") or ""])),
         pasted=bool(content.get("pasted")),
         drops=_texts(content.get("drops")),
     )
 
 
-def _texts(values: Sequence[object] | None) -> tuple[str, ...]:
-    return tuple(str(value) for value in values or ())
+def _content(path: str) -> str:
+    """Return the text of a regular file of a bearable size; ValueError where it is none."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+            raise ValueError(path)
+        return file.read(MOST_BYTES).decode("utf-8", _ERRORS)
+
+
+def _paths(values: object) -> tuple[str, ...]:
+    """Return paths as they were written: of files that may be there, or standard input."""
+    found = _texts(values, errors=_ERRORS)
+    for path in found:
+        if "\0" in path or (path != "-" and not Path(path).is_absolute()):
+            raise ValueError(path)
+    return found
+
+
+def _texts(values: object, *, errors: str = "replace") -> tuple[str, ...]:
+    """Return a list of texts; TypeError or ValueError where it is none."""
+    if not isinstance(values, (list, type(None))):
+        raise TypeError(type(values).__name__)
+    if not all(isinstance(value, str) for value in values or ()):
+        raise TypeError("a text is expected")
+    return tuple(value.encode("utf-8", errors).decode("utf-8", errors) for value in values or ())

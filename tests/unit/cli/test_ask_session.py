@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -51,6 +52,60 @@ def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
 
     with pytest.raises(InputError):
         ask_session.read(str(path))
+
+
+ANSWER = {"question": "when", "facts": ["run.phase=eval"], "text": ""}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"files": "/etc"},
+        {"files": ["/etc\0"]},
+        {"files": ["/\ud800"]},
+        {"files": ["crash.log"]},
+        {"config": 7},
+        {"answers": [{**ANSWER, "facts": "run.phase=eval"}]},
+        {"answers": [{**ANSWER, "text": 7}]},
+        {"answers": {"question": "when"}},
+    ],
+    ids=str,
+)
+def test_what_no_interview_wrote_is_a_damaged_interview(
+    tmp_path: Path, changed: dict[str, object]
+) -> None:
+    path = tmp_path / "one.json"
+    path.write_text(json.dumps({"schema": 1, "files": [], "answers": [], **changed}))
+
+    with pytest.raises(InputError, match="damaged"):
+        ask_session.read(str(path))
+
+
+def test_text_nested_without_end_is_no_interview(tmp_path: Path) -> None:
+    path = tmp_path / "one.json"
+    path.write_text("[" * 200_000)
+
+    with pytest.raises(InputError, match="no interview"):
+        ask_session.read(str(path))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_what_may_never_end_is_no_interview(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    for path in (str(pipe), "/dev/zero"):
+        with pytest.raises(InputError, match="no interview"):
+            ask_session.read(path)
+
+
+def test_a_name_that_is_no_text_and_half_a_character_are_kept(tmp_path: Path) -> None:
+    path = str(tmp_path / "one.json")
+    session = Session(files=("/data/\udcff.log",), answers=(Answer(question="", text="é"),))
+
+    ask_session.write(session, path)
+
+    assert ask_session.read(path) == session
 
 
 def test_a_newer_schema_is_refused_with_a_hint(tmp_path: Path) -> None:
