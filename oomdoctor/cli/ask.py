@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.cli import ask_page, ask_session
 from oomdoctor.cli.ask_terminal import LeavingError, Terminal
-from oomdoctor.errors import UsageError
+from oomdoctor.errors import InputError, UsageError
 from oomdoctor.reason import answering, interview
 from oomdoctor.record import replace
 
@@ -35,6 +35,7 @@ class Interview:
         """Take the case, the answers given so far and where they are kept."""
         self.case, self.session, self.path, self.terminal = case, session, path, terminal
         self.is_left = False
+        self.is_kept = True
         self._again: str | None = None
         self._options: tuple[Prospect, ...] = ()
 
@@ -140,4 +141,10 @@ class Interview:
 
     def _keep(self, answers: Sequence[Answer]) -> None:
         self.session = replace(self.session, answers=tuple(answers))
-        ask_session.write(self.session, self.path)
+        if not self.is_kept:
+            return
+        try:
+            ask_session.write(self.session, self.path)
+        except InputError as fault:
+            self.is_kept = False
+            self.terminal.show(ask_page.refused(f"{fault}; going on", self.terminal.theme))

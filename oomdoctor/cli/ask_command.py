@@ -45,7 +45,7 @@ def diagnosed(asked: Asked) -> Diagnosis:
     path = ask_session.default_path(os.environ) if path is None else path
     interview = Interview(case, session, path, Terminal(_theme(asked)))
     view = interview.run()
-    if interview.answers and not asked["quiet"]:
+    if interview.answers and interview.is_kept and not asked["quiet"]:
         say(f"\nAnswers are kept in {path}; go on with: oomdoctor diagnose --resume {path}\n")
     elif not asked["quiet"]:
         say("")

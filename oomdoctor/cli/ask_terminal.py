@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -25,8 +26,10 @@ class Terminal:
     """Standard input and standard error of somebody who sits there."""
 
     def __init__(self, theme: Theme) -> None:
-        """Take how pages look."""
+        """Take how pages look; a byte that is no character is no failure."""
         self.theme = theme
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(errors="replace")
 
     def show(self, lines: Sequence[Line]) -> None:
         """Print a page on standard error."""

@@ -102,9 +102,9 @@ def _prompts(leader: int, process: subprocess.Popen[bytes]) -> Iterator[str]:
         elif process.poll() is not None:
             break
         if shown.endswith(PROMPT.encode()):
-            yield shown.decode()
+            yield shown.decode(errors="replace")
             shown = b""
-    _REST[leader] = shown.decode()
+    _REST[leader] = shown.decode(errors="replace")
 
 
 def _environment(home: Path) -> dict[str, str]:

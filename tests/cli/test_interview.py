@@ -205,3 +205,32 @@ def test_a_file_that_is_no_interview_is_refused(tmp_path: Path, run_python: RunP
 
     assert done.returncode == 2
     assert b"this is no interview" in done.stderr
+
+
+def test_bytes_that_are_no_characters_are_an_answer_like_any_other(tmp_path: Path) -> None:
+    answers = iter([b"\xff\xfe\xc3\n", "²", "quit"])
+
+    sitting = sit_down(
+        ["--ask", log_in(tmp_path, "RuntimeError: CUDA out of memory.\n")],
+        lambda _: next(answers),
+        tmp_path,
+    )
+
+    assert sitting.exit == 4, sitting.screen
+    assert "internal error" not in sitting.screen
+
+
+def test_answers_that_cannot_be_kept_do_not_end_it(tmp_path: Path) -> None:
+    answers = iter(["in validation, it creeps up", "?", "quit"])
+    (tmp_path / "state").write_text("no folder")
+
+    sitting = sit_down(
+        ["--ask", log_in(tmp_path, "RuntimeError: CUDA out of memory.\n")],
+        lambda _: next(answers),
+        tmp_path,
+    )
+
+    assert sitting.screen.count("cannot keep the answers") == 1
+    assert "understood: run.phase = eval" in sitting.screen
+    assert "Answers are kept" not in sitting.screen
+    assert sitting.exit in (0, 4)
