@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 
 from oomdoctor.errors import InputError, Location, OomdoctorError
 from oomdoctor.render.theme import Theme, colour_wanted, unicode_wanted, width_wanted
@@ -40,7 +41,8 @@ def say(text: str) -> None:
 
     ascii_only = not unicode_wanted(sys.stderr.encoding)
     shown = [visible(line, ascii_only=ascii_only) for line in text.split("\n")]
-    print(*shown, sep="\n", file=sys.stderr)  # noqa: T201 - this is where messages are printed
+    with suppress(OSError):  # nobody can be told that standard error is full or gone
+        print(*shown, sep="\n", file=sys.stderr)  # noqa: T201 - this is where messages are printed
 
 
 def write_result(text: str, *, path: str | None = None, force: bool = False) -> None:

@@ -111,3 +111,12 @@ def test_a_full_disk_is_told_in_words(root: Path, tmp_path: Path) -> None:
 
     assert done.returncode == 3
     assert done.stderr.startswith(b"error: cannot write to standard output: No space left")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no full device")  # noqa: PTH110 - a device
+def test_messages_that_nobody_can_read_change_no_exit_code(root: Path) -> None:
+    line = f"{sys.executable} -m oomdoctor diagnose nowhere.log 2>/dev/full"
+
+    done = subprocess.run(["bash", "-c", line], capture_output=True, check=False, cwd=root)
+
+    assert done.returncode == 2
