@@ -43,7 +43,8 @@ def engine(facts: Inputs) -> Outcome | None:
     if framework in FRAMEWORKS:
         return Outcome(framework, "the framework of the job")
     said = facts.maybe_text("job.text") or ""
-    named = next((name for name, words in _WORDS if _compiled(words).search(said)), None)
+    searched = _WORDS if said else ()
+    named = next((name for name, words in searched if _compiled(words).search(said)), None)
     ggml = facts.maybe_flag("serve.ggml")
     if named is not None and not (ggml and named not in ("ollama", "llama.cpp")):
         return Outcome(named, "words of the job")
