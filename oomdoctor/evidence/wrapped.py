@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MOST_LINES = 3000
 MOST_CHARS = 1 << 19
 MOST_DOOR_CHARS = 1 << 15
+MOST_DOOR_LINES = 400
 LEAST_DOOR = 8
 NEAR = 400
 LONGEST_WORD = 80
@@ -92,7 +93,9 @@ def last(document: Document, literal: str, source: str) -> Found | None:
 
 def opens(document: Document, literals: Iterable[str]) -> bool:
     """Say whether the end of a line cuts one of `literals`; of short documents only."""
-    if sum(len(line.text) for line in document.lines) > MOST_DOOR_CHARS:
+    if len(document.lines) > MOST_DOOR_LINES:
+        return False
+    if len(haystack_of(document).text) > MOST_DOOR_CHARS:
         return False
     for literal in literals:
         bare = "".join(literal.split())
