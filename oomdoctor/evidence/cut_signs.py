@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 TABLES = (torch_oom_other, pool_oom, library_oom, engine_oom, torch_disguises)
 AFTER = 2
 """A bare word of the same message may stand so many lines behind its beginning."""
+MOST_SPANNED = 8
+"""No terminal cuts a sentence into more lines; what spans more are words of many lines."""
 
 
 def joined(document: Document, failures: Sequence[Failure]) -> tuple[Failure, ...]:
@@ -55,9 +57,12 @@ def _found(document: Document) -> Iterator[tuple[Sign, wrapped.Found]]:
                 continue
             first, end = one.match.span()
             place = (one.run.index_at(first), one.run.index_at(end - 1))
+            if place[1] - place[0] >= MOST_SPANNED:
+                continue
             if not any(a <= place[1] and place[0] <= b for a, b in places):
                 places.add(place)
-                yield sign, one
+                if sign.family != pool_oom.WARNING:
+                    yield sign, one
             break
 
 

@@ -5,6 +5,9 @@ Prompt executed in 44.02 seconds                          the tiled way went thr
 
 E0304 08:11:44 ... Runtime error during autotuning: out of resource: triton_mm Required: 147456
 E0304 08:11:44 ... Ignoring this choice.                  the kernel was not needed
+
+W .../bfc_allocator.cc:291] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.57Gi
+B with freed_by_count=0. The caller indicates that this is not a failure         (a cut line)
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 _RETRY = "retrying with"
 _DONE = ("prompt executed in",)
 _LEFT_OUT = ("ignoring this choice", "ignore this choice", "skipping this choice")
+_NO_FAILURE = ("that this is not a failure",)
 _NEAR = 3
 _MOST_LINES = 5000
 """So far behind a retry the end of its work is looked for."""
@@ -34,11 +38,18 @@ def unanswered(haystack: Haystack, events: Sequence[Event]) -> list[Event]:
 
 
 def _left_out(haystack: Haystack, event: Event) -> bool:
-    if not any(map(haystack.has, _LEFT_OUT)):
+    if event.family == "bfc":
+        return _says_near(haystack, event, _NO_FAILURE, 1)
+    return _says_near(haystack, event, _LEFT_OUT, _NEAR)
+
+
+def _says_near(haystack: Haystack, event: Event, words: Sequence[str], reach: int) -> bool:
+    """Say whether the event's lines, or the next ones, hold one of `words`."""
+    if not any(map(haystack.has, words)):
         return False
-    end = min(len(haystack.starts), event.last + 1 + _NEAR)
-    near = (haystack.lowered(at) for at in range(event.first, end))
-    return any(words in line for line in near for words in _LEFT_OUT)
+    end = min(len(haystack.starts), event.last + 1 + reach)
+    near = [haystack.lowered(at) for at in range(event.first, end)]
+    return any(one in line for line in near for one in words)
 
 
 def _went_through(haystack: Haystack, events: Sequence[Event], at: int) -> bool:

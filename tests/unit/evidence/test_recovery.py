@@ -10,6 +10,7 @@ from tests.unit.evidence.documents import document_of
 RETRY = "Warning: Ran out of memory when regular VAE decoding, retrying with tiled VAE decoding."
 FAILED = "!!! Exception during processing !!! Allocation on device"
 DONE = "Prompt executed in 44.02 seconds"
+POOL = "Allocator (GPU_0_bfc) ran out of memory trying to allocate"
 TUNING = "E0304 [0/0] out of resource: triton_mm Required: 147456 Hardware limit: 101376"
 
 
@@ -23,6 +24,8 @@ TUNING = "E0304 [0/0] out of resource: triton_mm Required: 147456 Hardware limit
         ([TUNING, "E0304 [0/0] Ignoring this choice."], []),
         ([TUNING], [1]),
         ([TUNING, *["-"] * 9, "Ignoring this choice."], [1]),
+        ([f"{POOL} 2.57Gi", "B. The caller indicates that this is not a failure"], []),
+        ([f"{POOL} 2.57Gi", "B with freed_by_count=0."], [1]),
     ],
 )
 def test_only_what_was_not_answered_is_a_failure(lines: list[str], orders: list[int]) -> None:
