@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import InputError, Location
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 
 DEEPEST = 8
 MOST_FILES = 4096
+MOST_ENTRIES = 100_000
+"""Names of a folder and of those below that are looked at."""
 _LONGEST_PATH = 4096
+_MOST_LISTED = 20
 _SKIPPED_FOLDERS = frozenset(
     ("__pycache__", "node_modules", "site-packages", "cache", "caches", "venv", "env", "blobs")
 )
@@ -105,27 +109,31 @@ def _files(item: str, notes: list[str]) -> list[Item]:
             f"cannot read it: {error.strerror}", location=Location(path=item)
         ) from None
     skipped: Counter[str] = Counter()
-    found = sorted(_walk(item, 0, skipped), key=lambda one: natural(one.path or ""))
+    entries = islice(_walk(item, 0, skipped), MOST_ENTRIES)
+    found = sorted((one for one in entries if one.path), key=lambda one: natural(one.path or ""))
+    listed = ", ".join(f"{count} {what}" for what, count in sorted(skipped.items())[:_MOST_LISTED])
     if skipped:
-        listed = ", ".join(f"{count} {what}" for what, count in sorted(skipped.items()))
         notes.append(f"{item}: not read, since they hold no log and no settings: {listed}")
     if not found:
-        raise InputError(f"no readable file in {item}", hint="give the log file itself")
+        left = f" (left out: {listed})" if skipped else ""
+        raise InputError(f"no readable file in {item}{left}", hint="give the log file itself")
     if len(found) > MOST_FILES:
         notes.append(f"{item}: of {len(found)} files only the first {MOST_FILES} were read")
     return found[:MOST_FILES]
 
 
 def _walk(folder: str, depth: int, skipped: Counter[str]) -> Iterator[Item]:
+    """Yield the files that are read, and before each entry that is looked at an item of nothing."""
     try:
         with os.scandir(folder) as entries:
-            listed = sorted(entries, key=lambda entry: entry.name)
+            listed = sorted(islice(entries, MOST_ENTRIES), key=lambda entry: entry.name)
     except OSError:
         skipped["unreadable folders"] += 1
         return
     for entry in listed:
         if entry.name.startswith("."):
             continue
+        yield Item()
         if _is_folder(entry):
             if entry.name.lower() in _SKIPPED_FOLDERS or depth >= DEEPEST:
                 skipped[f"{entry.name}/"] += 1

@@ -91,12 +91,15 @@ def command(**values: object) -> int:
 
     stdin = sys.stdin.buffer if sys.stdin is not None else None
     inputs = Inputs(asked["files"], config=asked["config"], stdin=stdin)
-    rules = (*rule_directories(), *asked["rules"])
-    bundle = Bundle(inputs, facts=asked["fact"], rules=rules)
-    if asked["show"]:
-        _show(bundle)
-    else:
-        _write(bundle, asked)
+    try:
+        rules = (*rule_directories(), *asked["rules"])
+        bundle = Bundle(inputs, facts=asked["fact"], rules=rules)
+        if asked["show"]:
+            _show(bundle)
+        else:
+            _write(bundle, asked)
+    finally:
+        inputs.close()
     return int(ExitCode.DONE)
 
 

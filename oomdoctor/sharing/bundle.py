@@ -19,13 +19,13 @@ from oomdoctor.redaction.redactor import Redactor
 from oomdoctor.render.json import to_json
 from oomdoctor.render.markdown import to_markdown
 from oomdoctor.render.redact import redacted_by
-from oomdoctor.sharing.inputs import STDIN, Inputs, shared_name, text_of
+from oomdoctor.sharing.inputs import shared_names, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from oomdoctor.model.plan import Diagnosis
-    from oomdoctor.sharing.inputs import Input
+    from oomdoctor.sharing.inputs import Inputs
 
 SCHEMA_VERSION = 1
 _README = """\
@@ -55,8 +55,10 @@ class Bundle:
         for item in inputs.items:
             self.redactor.learn(text_of(inputs.read(item)))
         self.redactor.learn("\n".join(_own_names(inputs)))
+        named = shared_names(inputs.items)
         self._names = {
-            item.path: self._shared(number, item) for number, item in enumerate(inputs.items, 1)
+            item.path: self._shared(number, named[item.path])
+            for number, item in enumerate(inputs.items, 1)
         }
         self.answer = ""
 
@@ -92,10 +94,8 @@ class Bundle:
             config=[item.path for item in items if item.is_config] or None,
             facts=self._facts,
             rules=self._rules,
-            stdin=self.inputs.stdin(),
         )
-        named = {"<stdin>" if path == STDIN else path: name for path, name in self._names.items()}
-        return redacted_by(self.redactor, diagnosis, renamed=named)
+        return redacted_by(self.redactor, diagnosis, renamed=self._names)
 
     def _manifest(self, listed: Sequence[object], diagnosis: Diagnosis) -> str:
         values = self.redactor.distinct
@@ -116,12 +116,11 @@ class Bundle:
 
     def _renamed(self, note: str) -> str:
         for path, name in sorted(self._names.items(), key=lambda pair: -len(pair[0])):
-            if path != STDIN:
-                note = note.replace(path, name)
+            note = note.replace(path, name)
         return self.redactor.redact(note)
 
-    def _shared(self, number: int, item: Input) -> str:
-        name = self.redactor.redact(shared_name(item.path))
+    def _shared(self, number: int, name: str) -> str:
+        name = self.redactor.redact(name)
         return f"inputs/{number:02d}-{re.sub(r'[^A-Za-z0-9._-]', '_', name)}"
 
 
@@ -132,4 +131,4 @@ def _own_names(inputs: Inputs) -> Iterator[str]:
     yield f"HOSTNAME={platform.node()}"
     yield f"{Path.home()}/"
     for item in inputs.items:
-        yield os.path.realpath(item.path) if item.path != STDIN else ""
+        yield os.path.realpath(item.given) if item.given == item.path else ""

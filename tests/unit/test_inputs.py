@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor import side_by_side
+import pytest
+
+from oomdoctor import inputs, side_by_side
 from oomdoctor.errors import InputError
 from oomdoctor.gathering import joined_texts
 from oomdoctor.inputs import items_of
@@ -13,8 +15,6 @@ from oomdoctor.pipeline import gather
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
 
@@ -107,3 +107,21 @@ def test_the_text_of_many_logs_stays_bounded_and_keeps_the_first_whole() -> None
     assert len(joined.quotes) == str(joined.value).count("\n") + 1
     assert len(joined.quotes) <= 6000
     assert {quote.artifact for quote in joined.quotes} == {f"rank{n}.log" for n in range(64)}
+
+
+def test_a_folder_without_end_is_looked_at_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(30):
+        (tmp_path / f"{number}" / "deeper").mkdir(parents=True)
+        (tmp_path / f"{number}" / "deeper" / "rank.log").write_text(OOM)
+    monkeypatch.setattr(inputs, "MOST_ENTRIES", 30)
+
+    assert 0 < len(paths(tmp_path)) < 15
+
+
+def test_a_folder_that_is_left_out_whole_says_why(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_text("x")
+
+    with pytest.raises(InputError, match=r"left out: 1 \.safetensors"):
+        items_of(str(tmp_path), [])

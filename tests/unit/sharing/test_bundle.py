@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import tempfile
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -84,6 +87,52 @@ def test_compressed_inputs_become_text_and_binary_ones_are_named(
     inputs = [path.name for path in (log.parent / "out/inputs").iterdir()]
     assert inputs == ["01-a.log"]
     assert "left out" in capsys.readouterr().err
+
+
+def test_ranks_that_folders_tell_are_told_by_the_names_in_the_bundle(log: Path) -> None:
+    oom = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+    for node in ("blue", "red"):
+        for rank in range(3):
+            path = log.parent / "logs" / node / "attempt_0" / str(rank) / "stderr.log"
+            path.parent.mkdir(parents=True)
+            path.write_text(oom if (node, rank) == ("red", 2) else "step 1\n", encoding="utf-8")
+
+    assert run(["collect", "logs", "-o", "out"]) == 0
+
+    names = sorted(path.name for path in (log.parent / "out/inputs").iterdir())
+    assert names[0] == "01-node1-rank0-stderr.log"
+    assert names[-1] == "06-node2-rank2-stderr.log"
+    failed = [one for one in as_dict(diagnose("out/inputs"))["ranks"] if one["failed"]]
+    assert [(one["ranks"], one["node"]) for one in failed] == [([2], "node2")]
+
+
+def test_a_bundle_takes_the_files_of_a_folder_that_a_diagnosis_takes(log: Path) -> None:
+    for name in ("a/b/c/d/e/f/rank0.log", "vocab.json", "env/x.log", "run/tool.py"):
+        path = log.parent / "logs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(LOG, encoding="utf-8")
+
+    assert run(["collect", "logs", "-o", "out"]) == 0
+
+    assert [path.name for path in (log.parent / "out/inputs").iterdir()] == ["01-rank0.log"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="this system has no named pipes")
+def test_a_pipe_is_read_once_and_leaves_no_copy(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (log.parent / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(log.parent / "tmp"))
+    pipe = log.parent / "pipe.log"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text(LOG, encoding="utf-8"))
+    writer.start()
+
+    assert run(["collect", str(pipe), "-o", "out"]) == 0
+
+    writer.join()
+    text = (log.parent / "out/inputs/01-pipe.log").read_text(encoding="utf-8")
+    assert text.startswith("USER1@HOST1-7:~$")
+    assert "01-pipe.log:2" in (log.parent / "out/diagnosis.md").read_text(encoding="utf-8")
+    assert list((log.parent / "tmp").iterdir()) == []
 
 
 def test_nothing_to_share_is_an_error(log: Path) -> None:
