@@ -218,3 +218,14 @@ def test_data_that_unpack_without_end_are_read_to_a_limit_that_is_noted(
     assert source.artifact.size_bytes is not None
     assert source.artifact.size_bytes < 2 * 1024**2
     assert "it unpacks to more than 1.00 MiB" in source.notes[-1]
+
+
+def test_a_text_is_bounded_like_a_file() -> None:
+    last = "RuntimeError: CUDA out of memory.\n"
+    long = source_of_text("CUDA out of memory " * 100_000)
+    large = source_of_text("step 1 is fine\n" * 400_000 + last)
+
+    assert max(len(line) for _, line in long.lines) <= 64 * 1024
+    assert "over-long lines were cut" in " ".join(long.notes)
+    assert large.lines[-1] == (400_001, last.rstrip("\n"))
+    assert len(large.lines) < 100_000
