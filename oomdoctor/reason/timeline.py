@@ -67,8 +67,10 @@ def _in_line_order(
     of an earlier one.
     """
     settled = list(timed)
-    for name in {failure.line_quote.artifact for failure in failures}:
-        places = [at for at, one in enumerate(failures) if one.line_quote.artifact == name]
+    inputs: dict[str, list[int]] = {}
+    for at, failure in enumerate(failures):
+        inputs.setdefault(failure.line_quote.artifact, []).append(at)
+    for places in inputs.values():
         if len({_shape(failures[at].stamp) for at in places}) == 1 and failures[places[0]].stamp:
             continue
         latest: float | None = None
@@ -113,6 +115,7 @@ def mark_consequences(ordered: Sequence[Failure]) -> tuple[Failure, ...]:
     marked: list[Failure] = []
     kinds: set[str] = set()
     poisoned: dict[str, set[int | None]] = {}
+    short = [failure for failure in ordered if _is_short(failure)]
     for failure in ordered:
         ranks = poisoned.setdefault(failure.line_quote.artifact, set())
         hit = ranks if failure.rank is None else ranks & {None, failure.rank}
@@ -121,7 +124,7 @@ def mark_consequences(ordered: Sequence[Failure]) -> tuple[Failure, ...]:
             or (failure.kind in MEMORY and bool(hit))
             or (failure.kind == "collective" and not kinds.isdisjoint(MEMORY))
             or (is_absurd(failure) and "collective" in kinds)
-            or _waited_in_vain(failure, ordered)
+            or _waited_in_vain(failure, short)
             or echo.follows(failure, ordered)
         )
         marked.append(replace(failure, consequence=follows))
@@ -131,8 +134,13 @@ def mark_consequences(ordered: Sequence[Failure]) -> tuple[Failure, ...]:
     return tuple(marked)
 
 
-def _waited_in_vain(failure: Failure, ordered: Sequence[Failure]) -> bool:
-    """Say whether a rank waited for another one that ran out of memory.
+def _is_short(failure: Failure) -> bool:
+    plausible = failure.kind == "gpu-oom" and not is_absurd(failure)
+    return plausible and failure.rank is not None and not _is_caught(failure)
+
+
+def _waited_in_vain(failure: Failure, short: Sequence[Failure]) -> bool:
+    """Say whether a rank waited for another one, of those in `short`, that ran out of memory.
 
     Logs of several ranks in one file are seldom in order; where no stamps tell, a plausible
     shortage on another rank came before the time-out, since no rank works on after one.
@@ -141,11 +149,7 @@ def _waited_in_vain(failure: Failure, ordered: Sequence[Failure]) -> bool:
         failure.kind == "collective"
         and failure.rank is not None
         and any(
-            other.kind == "gpu-oom"
-            and other.rank not in (None, failure.rank)
-            and None in (other.stamp, failure.stamp)
-            and not (is_absurd(other) or _is_caught(other))
-            for other in ordered
+            other.rank != failure.rank and None in (other.stamp, failure.stamp) for other in short
         )
     )
 
