@@ -40,7 +40,7 @@ def held_in(path: Path) -> Held:
 
 @cache
 def said_to(log: str, config: str | None) -> Held:
-    answer: Held = json.loads(to_json(diagnose(log + "\n", config=config)))
+    answer: Held = json.loads(to_json(diagnose(log + "\n", config=config and config + "\n")))
     return answer
 
 
