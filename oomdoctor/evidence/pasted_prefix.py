@@ -19,7 +19,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from oomdoctor.evidence.prefixes import Parts, split_prefixes
+from oomdoctor.evidence.prefixes import Parts, dump_line, split_prefixes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -89,14 +89,21 @@ def _quoted(lines: Sequence[str]) -> Taker | None:
 
 def _numbered(lines: Sequence[str]) -> Taker | None:
     """Take off numbers that grow by one from line to line."""
-    if len(lines) < _FEW_LINES or not lines[0].lstrip()[:1].isdecimal():
+    if not lines[0].lstrip()[:1].isdecimal():
         return None
     found = [match for line in lines if (match := _number().match(line))]
     numbers = [int(match["number"]) for match in found]
     steps = sum(later - one == 1 for one, later in itertools.pairwise(numbers))
+    if len(lines) < _FEW_LINES and not any(dump_line().match(x[_end(x) :]) for x in lines):
+        return None
     if len(found) < _SHARE * len(lines) or steps < _SHARE * len(lines) - 1 or numbers[0] == 0:
         return None
     return _by(_number())
+
+
+def _end(line: str) -> int:
+    found = _number().match(line)
+    return 0 if found is None else found.end()
 
 
 def _named(lines: Sequence[str]) -> Taker | None:

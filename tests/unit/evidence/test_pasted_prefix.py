@@ -51,6 +51,10 @@ def test_numbers_of_lines_are_taken_off(form: str) -> None:
     assert list(LINES * 2) == texts(numbered)
 
 
+def test_two_numbered_lines_of_a_traceback_are_enough() -> None:
+    assert list(LINES[1:3]) == texts([f"{at:5d}  {line}" for at, line in enumerate(LINES[1:3], 7)])
+
+
 @pytest.mark.parametrize("level", ["ERROR", "INFO"])
 @pytest.mark.parametrize("between", [" | ", " - "])
 def test_a_level_goes_from_the_lines_of_a_traceback(level: str, between: str) -> None:
