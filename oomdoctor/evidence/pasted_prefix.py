@@ -7,6 +7,7 @@
 train<TAB>Run tests<TAB>2026-11-30T08:30:45.1Z RuntimeError: ...  a CI service's log
 2026-11-30T08:30:45.1+00:00 gpu07 python[42]: RuntimeError: ...   rsyslog, journalctl -o short-iso
 2026-11-30 08:30:45 [3] RuntimeError: ...                         a shared prefix behind a stamp
+2026-11-30 08:30:45 | ERROR | RuntimeError: ...                   one level for every line
 job-worker-3 main RuntimeError: ...                               stern, kubetail
 node-3 2026-11-30 08:30:45 RuntimeError: ...                      collectors of a cluster
 ```
@@ -19,7 +20,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from oomdoctor.evidence.prefixes import Parts, dump_line, split_prefixes
+from oomdoctor.evidence.prefixes import LEVELS, Parts, dump_line, split_prefixes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,7 +50,7 @@ def behind_stamps(
         return None
     parts = [split_prefixes(line) for line in some]
     inner = find([one.text for one in parts if one.stamp and one.text.strip()])
-    inner = inner or _unit([one.text for one in parts if one.stamp])
+    inner = inner or _behind_stamp([one.text for one in parts if one.stamp])
     if inner is None:
         return None
 
@@ -113,8 +114,11 @@ def _named(lines: Sequence[str]) -> Taker | None:
     return None
 
 
-def _unit(lines: Sequence[str]) -> Taker | None:
-    return _by(_host_and_unit()) if _shared(lines, _host_and_unit()) else None
+def _behind_stamp(lines: Sequence[str]) -> Taker | None:
+    for pattern in (_host_and_unit(), _one_level()):
+        if lines and _shared(lines, pattern):
+            return _by(pattern)
+    return None
 
 
 def _shared(lines: Sequence[str], pattern: re.Pattern[str]) -> bool:
@@ -123,6 +127,8 @@ def _shared(lines: Sequence[str], pattern: re.Pattern[str]) -> bool:
         return False
     names = [found["name"] for line in lines if (found := pattern.match(line))]
     least = len(lines) if len(lines) < _FEW_LINES else _SHARE * len(lines)
+    if pattern is _one_level() and (len(set(names)) > 1 or len(lines) < _FEW_LINES):
+        return False
     return len(names) >= least and len(set(names)) <= max(1, min(_MOST_NAMES, len(names) // 3))
 
 
@@ -132,7 +138,11 @@ def _by(pattern: re.Pattern[str]) -> Taker:
         if found is None:
             return None
         named = found.groupdict().get("name") or ""
-        stream = named if named.strip("> ") and not named.endswith("kernel") else ""
+        stream = (
+            named
+            if named.strip("> ") and not named.endswith("kernel") and named not in LEVELS
+            else ""
+        )
         return Parts(line[found.end() :], None, stream, None)
 
     return take
@@ -171,4 +181,13 @@ def _host_and_unit() -> re.Pattern[str]:
     return re.compile(
         r"(?P<name>[A-Za-z0-9][\w.\-]{0,60} "
         r"(?:[\w.\-/@]{1,60}(?=\[[0-9]+\]: )|kernel))(?:\[[0-9]+\])?: "
+    )
+
+
+@cache
+def _one_level() -> re.Pattern[str]:
+    level = "|".join(LEVELS)
+    return re.compile(
+        rf"(?:\| )?\[?(?P<name>{level})(?:\]| {{1,8}}[|\-](?= )|:)"
+        r"(?! ?\[?[\w/.]{1,80}\.\w{1,3}:)(?: |$)"
     )

@@ -38,6 +38,9 @@ def texts(lines: list[str]) -> list[str]:
         "Nov 30 08:30:45.123 ",
         "[1,mpirank:3,algo-1]<stderr>:",
         "08:30:45 ",
+        "2026-11-30 08:30:45 | ERROR | ",
+        "2026-11-30 08:30:45,123 - INFO - ",
+        "[2026-11-30 08:30:45,123] [INFO] ",
     ],
 )
 def test_a_prefix_on_every_line_is_taken_off(prefix: str) -> None:
@@ -80,6 +83,7 @@ def test_frames_alone_keep_their_own_margin() -> None:
     [
         [f"{at}  card {at}: 80 GiB" for at in range(8)],
         [f"node-{at} loads shard-{at} " for at in range(8)],
+        ["[INFO] [engine.py:12:run] ready"] * 8,
         ["08:30:45", "08:30:46", "08:30:47", "08:30:48", "08:30:49"],
     ],
 )
