@@ -24,6 +24,8 @@ DEEPEST = 8
 MOST_FILES = 4096
 MOST_ENTRIES = 100_000
 """Names of a folder and of those below that are looked at."""
+_BUNDLE = frozenset(("manifest.json", "diagnosis.json", "inputs"))
+"""What `collect` writes: only the inputs in it are logs and settings."""
 _LONGEST_PATH = 4096
 _MOST_LISTED = 20
 _SKIPPED_FOLDERS = frozenset(
@@ -130,6 +132,11 @@ def _walk(folder: str, depth: int, skipped: Counter[str]) -> Iterator[Item]:
     except OSError:
         skipped["unreadable folders"] += 1
         return
+    if {entry.name for entry in listed} >= _BUNDLE:
+        if depth:
+            skipped["bundles for sharing"] += 1
+            return
+        listed = [entry for entry in listed if entry.name == "inputs"]
     for entry in listed:
         if entry.name.startswith("."):
             continue

@@ -83,6 +83,8 @@ def command(**values: object) -> int:
     given = [*asked["files"], *asked["config"]]
     if not given:
         raise click.UsageError("no input: give a log, a directory, or - for standard input")
+    if asked["output"] == "-":
+        raise click.UsageError("a bundle is a file or a folder: give it a name")
     if given.count("-") > 1:
         raise click.UsageError("standard input (-) can be read only once")
     from oomdoctor.cli.settings import rule_directories

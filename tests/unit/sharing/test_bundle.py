@@ -135,6 +135,24 @@ def test_a_pipe_is_read_once_and_leaves_no_copy(log: Path, monkeypatch: pytest.M
     assert list((log.parent / "tmp").iterdir()) == []
 
 
+def test_a_bundle_is_no_input_of_the_next_one_but_its_inputs_are(log: Path) -> None:
+    (log.parent / "logs").mkdir()
+    log.rename(log.parent / "logs" / "crash.log")
+
+    for _ in range(2):
+        assert run(["collect", "logs", "-o", "logs/out", "--force"]) == 0
+
+    names = [path.name for path in (log.parent / "logs/out/inputs").iterdir()]
+    assert names == ["01-crash.log"]
+    told = as_dict(diagnose("logs/out"))["artifacts"]
+    assert [one["id"] for one in told] == ["logs/out/inputs/01-crash.log"]
+
+
+def test_a_bundle_is_not_written_to_standard_output(log: Path) -> None:
+    assert run(["collect", str(log), "-o", "-"]) == 2
+    assert [log] == list(log.parent.iterdir())
+
+
 def test_nothing_to_share_is_an_error(log: Path) -> None:
     log.write_bytes(b"\x80\x02" + bytes(200))
 
