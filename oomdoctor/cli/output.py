@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from oomdoctor.errors import InputError, Location, OomdoctorError
 from oomdoctor.render.theme import Theme, colour_wanted, unicode_wanted, width_wanted
+
+if TYPE_CHECKING:
+    from typing import TextIO
 
 _MOST_DIGITS = 6
 
@@ -52,7 +56,7 @@ def write_result(text: str, *, path: str | None = None, force: bool = False) -> 
         return
     try:
         with open(path, "w" if force else "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+            _write_whole(text, file, path)
     except FileExistsError as error:
         raise InputError(
             "the output file exists",
@@ -61,6 +65,18 @@ def write_result(text: str, *, path: str | None = None, force: bool = False) -> 
         ) from error
     except OSError as error:
         raise InputError(f"cannot write: {error.strerror}", location=Location(path=path)) from error
+
+
+def _write_whole(text: str, file: TextIO, path: str) -> None:
+    """Write a file; leave no half of one where the disk is full."""
+    try:
+        file.write(text)
+        file.flush()
+    except OSError:
+        if os.path.isfile(path):
+            with suppress(OSError):
+                os.unlink(path)
+        raise
 
 
 def silence_stdout() -> None:

@@ -120,3 +120,20 @@ def test_messages_that_nobody_can_read_change_no_exit_code(root: Path) -> None:
     done = subprocess.run(["bash", "-c", line], capture_output=True, check=False, cwd=root)
 
     assert done.returncode == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a limit on the size of files")
+@pytest.mark.parametrize("force", ["", "--force"])
+def test_a_disk_that_fills_up_leaves_no_half_of_an_answer(
+    root: Path, tmp_path: Path, force: str
+) -> None:
+    log, out = tmp_path / "crash.log", tmp_path / "out.json"
+    log.write_text(OOM)
+    line = (
+        f"ulimit -f 4; {sys.executable} -B -m oomdoctor diagnose {shlex.quote(str(log))}"
+        f" -f json -o {shlex.quote(str(out))} {force}"
+    )
+
+    done = subprocess.run(["bash", "-c", line], capture_output=True, check=False, cwd=root)
+
+    assert (done.returncode, out.exists()) == (2, False)
