@@ -38,7 +38,7 @@ class Facts(HelpWithExamples):
     "-f", "--format", type=click.Choice(["text", "json"]), default="text", show_default=True
 )
 def command(pattern: str | None, **others: str) -> int:
-    """List facts: key, kind and meaning; --ask marks those that an interview asks for.
+    """List facts: key, kind and meaning, and the question of `diagnose --ask` for it.
 
     PATTERN is a key with * and ?, or a word out of the key or its meaning.
     """
