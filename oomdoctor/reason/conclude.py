@@ -117,7 +117,7 @@ def _speaks(ranking: Ranking, what: str) -> bool:
     top = ranking.top
     if what != "unknown":
         return True
-    return top is not None and not top.is_open and ranking.probabilities[0] >= _SPEAKS
+    return top is not None and not top.is_open and ranking.masses[0] >= _SPEAKS
 
 
 def _silenced(ranking: Ranking) -> Ranking:

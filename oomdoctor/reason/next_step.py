@@ -9,7 +9,7 @@ from oomdoctor.model.enums import Truth
 from oomdoctor.model.plan import Measurement
 from oomdoctor.reason.backends import spelled
 from oomdoctor.reason.fallbacks import fallbacks, is_known
-from oomdoctor.reason.rank import OTHER_PRIOR
+from oomdoctor.reason.rank import OTHER_PRIOR, SHARPNESS
 from oomdoctor.record import dataclass, replace
 
 if TYPE_CHECKING:
@@ -156,13 +156,10 @@ def _obtain(key: str) -> tuple[str, float] | None:
 def _outcome(question: _Question, belief: Sequence[float], entropy: float) -> _Answerable:
     """Update the belief by either answer; the gain is the expected drop of its `entropy`."""
     cause, (in_cause, otherwise) = question.cause, question.seen
-    true_mass = [mass * otherwise for mass in belief]
-    true_mass[cause] = belief[cause] * in_cause
-    false_mass = [mass * (1 - otherwise) for mass in belief]
-    false_mass[cause] = belief[cause] * (1 - in_cause)
-    p_true, p_false = math.fsum(true_mass), math.fsum(false_mass)
-    if_true, if_false = _normalised(true_mass), _normalised(false_mass)
-    expected = p_true * _entropy(if_true) + p_false * _entropy(if_false)
+    p_true = otherwise * (1 - belief[cause]) + in_cause * belief[cause]
+    if_true = _updated(belief, cause, in_cause, otherwise)
+    if_false = _updated(belief, cause, 1 - in_cause, 1 - otherwise)
+    expected = p_true * _entropy(if_true) + (1 - p_true) * _entropy(if_false)
     leader = _leader(belief)
     return _Answerable(
         question=question,
@@ -174,7 +171,12 @@ def _outcome(question: _Question, belief: Sequence[float], entropy: float) -> _A
     )
 
 
-def _normalised(masses: Sequence[float]) -> tuple[float, ...]:
+def _updated(
+    belief: Sequence[float], cause: int, in_cause: float, otherwise: float
+) -> tuple[float, ...]:
+    """Return the belief after a sign of `cause`; shown probabilities move by sharpened odds."""
+    masses = [mass * otherwise**SHARPNESS for mass in belief]
+    masses[cause] = belief[cause] * in_cause**SHARPNESS
     total = math.fsum(masses)
     return tuple([mass / total for mass in masses]) if total > 0 else tuple(masses)
 

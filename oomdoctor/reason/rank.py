@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 OTHER_PRIOR = 0.10
 """Prior of "something else": a cause that no rule knows."""
 
+SHARPNESS = 1.5
+"""What the odds of the posterior are raised to (docs/decisions/0004-calibration.md): the weights
+are judged one by one, each on the safe side, and together they come out too timid."""
+
 SHOWN = 8
 _LEADS = 0.60
 _LEADS_ITSELF = 0.45
@@ -38,12 +42,17 @@ _FINER_KEEPS = 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
-    """Findings best first with what is left for other causes, and the candidates behind them."""
+    """Findings best first with what is left for other causes, and the candidates behind them.
+
+    `masses` is the posterior as the rules judge it, by which is decided what is established;
+    `probabilities` are the calibrated ones that are shown.
+    """
 
     findings: tuple[Finding, ...] = ()
     other_probability: float = 1.0
     conclusive: bool = False
     candidates: tuple[Candidate, ...] = ()
+    masses: tuple[float, ...] = ()
     probabilities: tuple[float, ...] = ()
     side_findings: tuple[Finding, ...] = ()
     not_evaluated: tuple[NotEvaluated, ...] = ()
@@ -64,14 +73,17 @@ def rank(ruleset: RuleSet, book: FactBook, *, certain: str = "unknown") -> Ranki
         zip(judged.candidates, masses, strict=True), key=lambda pair: (-pair[1], pair[0].cause.id)
     )
     candidates = tuple(candidate for candidate, _ in order)
-    probabilities = tuple(mass for _, mass in order)
-    shown = [pair for pair in order[:SHOWN] if pair[1] >= _least(pair[0], certain)]
-    findings = tuple(_finding(candidate, mass, book) for candidate, mass in shown)
+    ordered = tuple(mass for _, mass in order)
+    probabilities, _ = calibrated(ordered, other)
+    pairs = list(zip(candidates, probabilities, strict=True))[:SHOWN]
+    shown = [pair for pair in pairs if pair[1] >= _least(pair[0], certain)]
+    findings = tuple(_finding(candidate, share, book) for candidate, share in shown)
     return Ranking(
         findings=findings,
         other_probability=max(0.0, 1.0 - sum(finding.probability for finding in findings)),
-        conclusive=is_conclusive(candidates, probabilities, other),
+        conclusive=is_conclusive(candidates, ordered, other),
         candidates=candidates,
+        masses=ordered,
         probabilities=probabilities,
         side_findings=tuple(_side_finding(rule, gate, book) for rule, gate in judged.side),
         not_evaluated=tuple(NotEvaluated(code=code, needs=n) for code, n in judged.open_rules),
@@ -93,6 +105,14 @@ def posterior(scores: Sequence[float], *, other: float = OTHER_PRIOR) -> tuple[l
     rest_share = math.exp(rest - peak)
     total = math.fsum(shares) + rest_share
     return [share / total for share in shares], rest_share / total
+
+
+def calibrated(masses: Sequence[float], other: float) -> tuple[tuple[float, ...], float]:
+    """Return the shares and "something else" as they are shown: as often right as they say."""
+    raised = [mass**SHARPNESS for mass in masses]
+    rest = other**SHARPNESS
+    total = math.fsum(raised) + rest
+    return tuple([mass / total for mass in raised]), rest / total
 
 
 def lend_to_broader(candidates: Sequence[Candidate], masses: Sequence[float]) -> list[float]:

@@ -141,7 +141,7 @@ def combined_resource(certain: str, ranking: Ranking) -> str:
     if ranking.conclusive:
         return leading
     mass: dict[str, float] = {}
-    for candidate, probability in zip(ranking.candidates, ranking.probabilities, strict=True):
+    for candidate, probability in zip(ranking.candidates, ranking.masses, strict=True):
         if not candidate.is_open:
             name = resource_of(candidate.cause)
             mass[name] = mass.get(name, 0.0) + probability

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.facts.given import parse_given
 from oomdoctor.model.enums import Truth
 from oomdoctor.reason.candidates import Candidate, resource_of, score_of
-from oomdoctor.reason.rank import lend_to_broader, posterior
+from oomdoctor.reason.rank import calibrated, lend_to_broader, posterior
 from oomdoctor.reason.resource import certain_resource, leaning_of
 from oomdoctor.rules.evaluate import condition_verdict, leaves_of, nats
 
@@ -48,7 +48,8 @@ class Belief:
             raise AttributeError(name)
         shares, other = posterior(list(self.scores.values()))
         lent = lend_to_broader(self._candidates, shares)
-        self.masses = {**dict(zip(self.scores, lent, strict=True)), OTHER: other}
+        shown, rest = calibrated(lent, other)
+        self.masses = {**dict(zip(self.scores, shown, strict=True)), OTHER: rest}
         broad = _broad(self._candidates)
         damped = [
             share * (_BROAD_COUNTS if cause in broad else 1.0)

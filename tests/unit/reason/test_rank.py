@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oomdoctor.model.enums import Origin
-from oomdoctor.reason.rank import OTHER_PRIOR, SHOWN, Ranking, posterior, rank
+from oomdoctor.reason.rank import OTHER_PRIOR, SHOWN, Ranking, calibrated, posterior, rank
 from tests.unit.reason.builders import book, cause, fact, line, rule, ruleset
 
 if TYPE_CHECKING:
@@ -35,6 +35,11 @@ def probability(ranking: Ranking, name: str) -> float:
     return next((one.probability for one in ranking.findings if one.cause == name), 0.0)
 
 
+def shown(first: float, *others: float) -> float:
+    """Return the share of the first mass as it is shown, with odds to the power of 1.5."""
+    return first**1.5 / math.fsum(mass**1.5 for mass in (first, *others))
+
+
 def test_probabilities_and_the_rest_add_up_to_one() -> None:
     ranking = rank(RULES, book(oom__seen=True))
 
@@ -46,7 +51,7 @@ def test_probabilities_and_the_rest_add_up_to_one() -> None:
 def test_priors_alone_give_shares_of_prior_mass() -> None:
     ranking = rank(RULES, book(oom__seen=True))
 
-    assert probability(ranking, "large-batch") == pytest.approx(0.3 / (0.3 + 0.06 + OTHER_PRIOR))
+    assert probability(ranking, "large-batch") == pytest.approx(shown(0.3, 0.06, OTHER_PRIOR))
 
 
 def test_evidence_turns_the_order_and_is_quoted() -> None:
@@ -79,7 +84,7 @@ def test_an_open_gate_counts_half_and_names_what_is_missing() -> None:
 
     ranking = rank(rules, book(oom__seen=True))
 
-    assert probability(ranking, "other-process") == pytest.approx(0.03 / (0.3 + 0.03 + OTHER_PRIOR))
+    assert probability(ranking, "other-process") == pytest.approx(shown(0.03, 0.3, OTHER_PRIOR))
     assert ranking.not_evaluated[0].code == "EXT5001"
     assert ranking.not_evaluated[0].needs == ("oom.caught",)
 
@@ -262,3 +267,25 @@ def test_the_order_of_rules_and_facts_does_not_matter(shuffler: random.Random) -
     shuffler.shuffle(causes)
 
     assert rank(ruleset(rules, causes), book().add(facts)).findings == expected.findings
+
+
+def test_calibration_sharpens_odds_and_keeps_the_order() -> None:
+    shares, other = calibrated((0.6, 0.3), 0.1)
+
+    assert shares[0] / shares[1] == pytest.approx(2**1.5)
+    assert other / shares[1] == pytest.approx(3**-1.5)
+    assert math.fsum(shares) + other == pytest.approx(1)
+
+
+def test_what_is_established_is_decided_before_calibration() -> None:
+    """Shown as 71 % against 29 %, judged as 65 % against 35 %, which is not three to one."""
+    rules = [
+        rule("A", "a", evidence=[line("oom.hint_line", 0.9, 0.05)]),
+        rule("B", "b", evidence=[line("oom.hint_line", 0.5, 0.05)]),
+    ]
+    ranking = rank(
+        ruleset(rules, [cause("a"), cause("b")]), book(oom__seen=True, oom__hint_line=True)
+    )
+
+    assert ranking.probabilities[0] > ranking.masses[0]
+    assert not ranking.conclusive
