@@ -46,8 +46,18 @@ def zero_file(value: Plain) -> Iterator[Claim]:
                 "dist.kind", f"zero{number}", 0, "name of the DeepSpeed file", Origin.DERIVED
             )
             break
-    if "offload" in low:
+    if _offloads(low):
         yield Claim("optimizer.offload", "cpu", 0, "name of the DeepSpeed file", Origin.DERIVED)
+
+
+def _offloads(name: str) -> bool:
+    """Say whether a name speaks of offloading, and not of its absence: `zero2_no_offload.json`."""
+    before, found, after = name.partition("offload")
+    if not found:
+        return False
+    words = before.replace("-", "_").replace(" ", "_").rstrip("_").split("_")
+    tail = after.replace("-", "_").lstrip("_").partition(".")[0].split("_")
+    return words[-1] not in _ABSENT and tail[0] not in ("off", "none", "false", "disabled")
 
 
 def fsdp_options(value: Plain) -> Iterator[Claim]:
@@ -79,7 +89,7 @@ def strategy(value: Plain) -> Iterator[Claim]:
             if number in said:
                 yield Claim("dist.kind", f"zero{number}")
                 break
-        if "offload" in said:
+        if _offloads(said):
             yield Claim("optimizer.offload", "cpu")
     elif "fsdp2" in said or said.startswith("modelparallel"):
         yield Claim("dist.kind", "fsdp2")
