@@ -122,7 +122,7 @@ def test_a_text_gives_its_kind_of_failure_and_its_facts(name: str) -> None:
     assert facts == {key: stated.get(key) for key in facts}
 
 
-@pytest.mark.parametrize("name", SILENT)
+@pytest.mark.parametrize("name", sorted(SILENT))
 def test_figures_and_warnings_are_no_failure(name: str) -> None:
     reading = read_all(clean(source_of_text(raw_text("launchers", f"{name}.txt"))))
 
