@@ -27,6 +27,8 @@ SHARDINGS = frozenset(
     )
 )
 
+_ABSENT = frozenset(("no", "non", "not", "without", "disable"))
+
 
 def zero_stage(value: Plain) -> Iterator[Claim]:
     """Read a ZeRO stage; stage 0 is plain data parallelism."""
@@ -159,8 +161,9 @@ def partition(value: Plain) -> Iterator[Claim]:
 def gpu_list(value: Plain) -> Iterator[Claim]:
     """Read `gpus: 8` as a number of cards, and `gpus: 0,1,2` as a list of them."""
     listed = scalars.as_text(value) or ""
-    if "," in listed and all(part.strip().isdecimal() for part in listed.split(",") if part.strip()):
-        yield Claim("gpu.count", len([part for part in listed.split(",") if part.strip()]))
+    parts = [part.strip() for part in listed.split(",") if part.strip()]
+    if "," in listed and all(part.isdecimal() for part in parts):
+        yield Claim("gpu.count", len(parts))
         return
     number = scalars.as_count(value)
     if number is not None and 1 <= number <= 4096:
