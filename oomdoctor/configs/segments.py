@@ -31,6 +31,10 @@ PROGRAMS = (
 
 FOLLOWERS = ("else", "elif ", "except", "finally")
 MAX_STATEMENT = 2000
+MOST_UNCLOSED = 20
+"""After so many statements whose brackets never close, none is followed any more."""
+MOST_SEGMENTS = 400
+"""Text that changes its kind more often is no config; the rest is notes."""
 
 
 class Segment(NamedTuple):
@@ -91,7 +95,11 @@ def split(artifact: str, text: str) -> tuple[Segment, ...]:
     kinds = _kinds(rows)
     runs: list[tuple[str, list[tuple[int, str]]]] = []
     for (number, row), kind in zip(rows, kinds, strict=True):
-        if runs and (runs[-1][0] == kind or kind in ("blank", "comment")):
+        if len(runs) > MOST_SEGMENTS:
+            runs[-1][1].append((number, row))
+        elif len(runs) == MOST_SEGMENTS and runs[-1][0] != kind:
+            runs.append(("notes", [(number, row)]))
+        elif runs and (runs[-1][0] == kind or kind in ("blank", "comment")):
             runs[-1][1].append((number, row))
         elif runs and runs[-1][0] in ("blank", "comment") and kind != "json":
             runs[-1] = (kind, [*runs[-1][1], (number, row)])
@@ -106,6 +114,7 @@ def _kinds(rows: Sequence[tuple[int, str]]) -> list[str]:
     lines = [row for _, row in rows]
     kinds: list[str] = []
     starts = _json_spans(lines)
+    unclosed = 0
     while len(kinds) < len(lines):
         at = len(kinds)
         if at in starts:
@@ -117,7 +126,8 @@ def _kinds(rows: Sequence[tuple[int, str]]) -> list[str]:
             while lines[at + taken - 1].rstrip().endswith("\\") and at + taken < len(lines):
                 taken += 1
         elif kind in ("python", "assignment"):
-            taken = python_extent(lines, at)
+            taken = python_extent(lines, at) if unclosed < MOST_UNCLOSED else 1
+            unclosed += taken == 1 and _opens(lines[at])
             kind = "python" if taken > 1 else kind
         kinds += [kind] * taken
     return _settle(kinds, lines)
@@ -173,6 +183,11 @@ def _statement(lines: Sequence[str], start: int) -> int:
             break
         taken += 1
     return taken
+
+
+def _opens(row: str) -> bool:
+    bare = _quoted().sub("", row[:2000])
+    return sum(map(bare.count, "([{")) > sum(map(bare.count, ")]}"))
 
 
 @cache

@@ -67,7 +67,7 @@ def kinds_of(source: Source) -> tuple[str, ...]:
         )
         if holds
     ]
-    if any(word in lowered for word in _LOG_WORDS):
+    if any(word in lowered for word in _LOG_WORDS) or _frame_line().search(text):
         return ("log", *found)
     closing = next((line for _, line in reversed(source.lines) if line.strip()), "")
     whole = None if "packages" in found else _document(text, name, closing.rstrip()[-1:])
@@ -162,6 +162,11 @@ def _python_line() -> re.Pattern[str]:
         r"\s*(?:import [\w.]+|from [\w.]+ import |def \w+\(|class \w+[(:]|@\w+|return\b"
         r"|(?:if|for|while|with|elif) .*:\s*$|[\w.\[\]]+ = [\w.]+\()"
     )
+
+
+@cache
+def _frame_line() -> re.Pattern[str]:
+    return re.compile(r'^[ \t]*File "[^"\n]{1,400}", line \d+, in ', re.MULTILINE)
 
 
 @cache

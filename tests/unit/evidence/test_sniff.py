@@ -26,6 +26,7 @@ from oomdoctor.evidence.source import source_of_text
         ),
         ('{"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32}', "model-config"),
         ("import torch\nfrom trl import SFTTrainer\ntrainer = SFTTrainer(\n    model)\n", "script"),
+        ('  File "a.py", line 3, in f\n    return g(x)\n    return h(x)\n', "log"),
         ("#!/bin/bash\nset -e\ntorchrun train.py", "shell"),
         ("export CUDA_VISIBLE_DEVICES=0\naccelerate launch train.py --bf16", "shell"),
         ('{"segments": [], "device_traces": []}', "snapshot"),
