@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _RETRY = "retrying with"
 _DONE = ("prompt executed in",)
 _LEFT_OUT = ("ignoring this choice", "ignore this choice", "skipping this choice")
+_TRIED = ("during autotuning",)
 _NO_FAILURE = ("that this is not a failure",)
 _NEAR = 3
 _MOST_LINES = 5000
@@ -40,15 +41,18 @@ def unanswered(haystack: Haystack, events: Sequence[Event]) -> list[Event]:
 def _left_out(haystack: Haystack, event: Event) -> bool:
     if event.family == "bfc":
         return _says_near(haystack, event, _NO_FAILURE, 1)
-    return _says_near(haystack, event, _LEFT_OUT, _NEAR)
+    tried = _says_near(haystack, event, _TRIED, 0, before=1)
+    return tried or _says_near(haystack, event, _LEFT_OUT, _NEAR)
 
 
-def _says_near(haystack: Haystack, event: Event, words: Sequence[str], reach: int) -> bool:
-    """Say whether the event's lines, or the next ones, hold one of `words`."""
+def _says_near(
+    haystack: Haystack, event: Event, words: Sequence[str], reach: int, *, before: int = 0
+) -> bool:
+    """Say whether the event's lines, or the ones around them, hold one of `words`."""
     if not any(map(haystack.has, words)):
         return False
     end = min(len(haystack.starts), event.last + 1 + reach)
-    near = [haystack.lowered(at) for at in range(event.first, end)]
+    near = [haystack.lowered(at) for at in range(max(0, event.first - before), end)]
     return any(one in line for line in near for one in words)
 
 

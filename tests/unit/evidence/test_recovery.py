@@ -22,6 +22,7 @@ TUNING = "E0304 [0/0] out of resource: triton_mm Required: 147456 Hardware limit
         ([DONE, RETRY], [2]),
         ([RETRY, DONE, "got prompt", *["-"] * 20, FAILED, DONE], [24]),
         ([TUNING, "E0304 [0/0] Ignoring this choice."], []),
+        (["E0304 [0/0] Runtime error during autotuning: ", TUNING], []),
         ([TUNING], [1]),
         ([TUNING, *["-"] * 9, "Ignoring this choice."], [1]),
         ([f"{POOL} 2.57Gi", "B. The caller indicates that this is not a failure"], []),
