@@ -1,6 +1,6 @@
 """Seeded mutations of all logs under fixtures/: the same number gives the same bytes again.
 
-    data, name, healthy = mutated(1742)
+    data, name, healthy = mutated(1742)          others once the fixtures have changed
 
 Logs are cut, spliced, interleaved, re-encoded, coloured, given NUL bytes, other numbers and other
 units; one in a hundred is grown to 1 MB: one line, one message over and over, only tables, only
@@ -30,7 +30,8 @@ _ENCODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-8-sig", "latin-1", "cp125
 _UNITS = ("B", "bytes", "KB", "KiB", "kB", "MB", "MiB", "GB", "GiB", "TB", "TiB", "EiB", "Gi", "M")
 _WILD = ("-1", "0", "00", "1e400", "nan", "137", "9" * 30, "1,234.56", "1.2.3", "0x7f", "")
 _ESCAPES = ("\x1b[31m", "\x1b[0m", "\x1b[1;33m", "\x1b[2K", "\x1b]0;title\x07", "\x1b[38;5;208m")
-_ODD = ("\x00", "\r", "\x08", "\ufeff", "\u200b", "\x0c", "\u2028", "\x85", "\x1a")
+_NO_BREAKS = ("\x00", "\ufeff", "\u200b", "\x0c", "\u2028", "\x85", "\x1a")
+_ODD = (*_NO_BREAKS, "\r", "\x08")
 
 
 class Log(NamedTuple):
@@ -133,6 +134,11 @@ def _litter(dice: random.Random, text: str) -> str:
     return _sown(dice, text, _ODD)
 
 
+def _litter_healthy(dice: random.Random, text: str) -> str:
+    """Sow what begins no new line: half a sentence on a line of its own may say anything."""
+    return _sown(dice, text, _NO_BREAKS)
+
+
 def _numbers(dice: random.Random, text: str) -> str:
     def other(found: re.Match[str]) -> str:
         if dice.random() < 0.7:
@@ -150,9 +156,7 @@ def _units(dice: random.Random, text: str) -> str:
 
 
 def _shuffle(dice: random.Random, text: str) -> str:
-    lines = text.split("\n")
-    dice.shuffle(lines)
-    return "\n".join(lines)
+    return "\n".join(dice.sample(text.split("\n"), text.count("\n") + 1))
 
 
 def _repeat(dice: random.Random, text: str) -> str:
@@ -232,10 +236,6 @@ def one_line(dice: random.Random) -> str:
     return re.sub(r"\s+", " ", _other(dice)) or "x"
 
 
-def same_log(dice: random.Random) -> str:
-    return _other(dice) or "\n"
-
-
 def same_message(dice: random.Random) -> str:
     lines = [line for line in _other(dice).split("\n") if _TELLING.search(line)]
     return f"{dice.choice(lines or ['CUDA out of memory'])}\n"
@@ -290,10 +290,10 @@ _CHANGES: tuple[Callable[[random.Random, str], str], ...] = (
     *(_shuffle, _repeat, _glue),
 )
 _KEEPING: tuple[Callable[[random.Random, str], str], ...] = (
-    *(_begin_later, _end_early, _splice_healthy, _interleave_healthy, _colour, _litter),
-    *(_numbers_healthy, _repeat),
+    *(_begin_later, _end_early, _splice_healthy, _interleave_healthy, _colour),
+    *(_litter_healthy, _numbers_healthy, _repeat),
 )
 _GROWTHS: tuple[Callable[[random.Random], str], ...] = (
-    *(one_line, same_log, same_message, mixed_messages, tables, kernel_reports, tracebacks),
+    *(one_line, same_message, mixed_messages, tables, kernel_reports, tracebacks),
     *(frames_only, many_ranks, damaged_many, no_spaces),
 )
