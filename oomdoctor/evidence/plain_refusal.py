@@ -60,7 +60,10 @@ _REFUSED = (
     r"(?=.{0,60}?(?:memory|buffer|array|tensor|block|vector|\bbytes\b|\d ?[KMG]i?B\b))"
     r"(?!.{0,20} (?:\d+ )?(?:port|address|gpus?|resources?|nodes?|tty|instances?)\b)"
 )
-_NOT_MEMORY = r"static TLS block|shared memory|\bdisk\b|\bquota\b|\bKV cache\b|\bibv_|memlock"
+_NOT_MEMORY = (
+    r"\bpinned\b|fall(?:s|ing)? ?back|static TLS block|shared memory|\bdisk\b|\bquota\b"
+    r"|\bKV cache\b|\bibv_|memlock"
+)
 _TESTED = r"\b(?-i:PASSED|SKIPPED|XFAIL|FAILED)\b|::test_|^\s*(?:from|import|def|class) "
 _SIZE = (
     r"(?:alloc\w*|size|memory)(?:[ :=(]|of|with|byte|size|memory|block|array){1,24}"

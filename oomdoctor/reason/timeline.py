@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MOST_ECHOES = 16
 MEMORY = frozenset({"gpu-oom", "host-oom", "shm"})
+# Another fault, and an end without a word: whatever else failed says more.
+_TELLS_LESS = frozenset({"other", "lost"})
 _POISON = frozenset({"assert", "illegal-access", "device-lost"})
 
 
@@ -89,13 +91,14 @@ def _shape(stamp: str | None) -> str:
 def first_failure(failures: Sequence[Failure]) -> Failure | None:
     """Return the first failure in time that is not a consequence, with its repetitions merged.
 
-    `failures` are in input order. A memory failure goes before one of no known kind, and one that
-    ended the run before one that was caught. Where no stamp of its own places a failure, the rank
-    that the launcher saw fail first goes before the others.
+    `failures` are in input order. A memory failure goes before one of no known kind or an end
+    without a word, and one that ended the run before one that was caught. Where no stamp of its
+    own places a failure, the rank that the launcher saw fail first goes before the others.
     """
     ordered = mark_consequences(in_time(failures))
     pool = [failure for failure in ordered if not failure.consequence] or list(ordered)
     pool = [failure for failure in pool if not _is_caught(failure)] or pool
+    pool = [failure for failure in pool if failure.kind not in _TELLS_LESS] or pool
     pool = [failure for failure in pool if failure.kind != "other"] or pool
     if not pool:
         return None

@@ -39,7 +39,7 @@ MIB = 1 << 20
             "other",
             2147483648,
         ),
-        ("  hipMalloc((void **) &ptr, look_ahead_size)", "cuda", None),
+        ("  hipMalloc((void **) &ptr, look_ahead_size)", "hip", None),
         (
             "RuntimeError: [TM][ERROR] CUDA runtime error: out of memory /src/allocator.h:99",
             "cuda",
