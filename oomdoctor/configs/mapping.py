@@ -162,6 +162,17 @@ def ranks(settings: Settings) -> Iterator[tuple[Claim, Setting]]:
     if local is not None and each and several and 1 <= each * several < 10**6:
         source = "processes per node x nodes" if several > 1 else None
         yield Claim("dist.world_size", each * several, 0, source), local
+    if local is None and (chosen := settings.first("deepspeed.include")):
+        number = _included(chosen.value)
+        if number:
+            yield Claim("dist.world_size", number, 0, "cards that the launcher includes"), chosen
+
+
+def _included(value: object) -> int:
+    """Count the cards of `host-a:0,1@host-b:2`; 0 where a host is named without its cards."""
+    hosts = [part.rpartition(":")[2].split(",") for part in str(value).split("@")]
+    told = all(card.strip().isdecimal() for cards in hosts for card in cards)
+    return sum(len(cards) for cards in hosts) if told else 0
 
 
 def common_derived(settings: Settings) -> Iterator[tuple[Claim, Setting]]:

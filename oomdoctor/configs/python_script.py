@@ -175,10 +175,12 @@ class Scripts(NamedTuple):
 
 def read(lines: Lines) -> Scripts:
     """Read a script or snippet; what does not parse is left out."""
-    from oomdoctor.configs import python_code, python_order
+    from oomdoctor.configs import python_code, python_order, python_use
 
     found = Scripts([], [])
-    for block in python_text.blocks(lines):
+    blocks = python_text.blocks(lines)
+    found.claims.extend(python_use.read(blocks))
+    for block in blocks:
         names = python_text.Names(block.tree)
         for node in ast.walk(block.tree):
             found.settings.extend(_settings(node, names, block.lines))
