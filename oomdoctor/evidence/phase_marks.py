@@ -106,9 +106,19 @@ MARKS: tuple[Mark, ...] = (
         " save_fsdp_model save_fsdp_optimizer _save_optimizer_and_scheduler optim_state_dict"
         " _optim_state_dict* full_optim_state_dict _zero3_consolidated_16bit_state_dict"
         " save_16bit_model save_zero_checkpoint _save_zero_checkpoint _full_post_state_dict_hook"
-        " dump_checkpoint on_save save_lora* undo_layout get_fp32_state_dict*",
-        calls=".state_dict() torch.save( .save_pretrained( .save_model( .save_checkpoint(",
-        scoped=(("torch/serialization.py", "save _save _legacy_save"), ("trainer", "_save")),
+        " dump_checkpoint on_save save_lora* undo_layout get_fp32_state_dict* *_parallel_state_dict"
+        " *gather_state_dict* *_full_state_dict *consolidated_state_dict *consolidate_state_dict"
+        " save_ckpt* _save_ckpt save_weights* save_hf_* save_adapter*"
+        " save_snapshot save_full_* _save_model* save_fsdp_* _save_fsdp* save_to_hf*",
+        calls=".state_dict() torch.save( .save_pretrained( .save_model( .save_checkpoint("
+        " saver.save( checkpointer.save( .save_ckpt( .save_weights( checkpoint_manager.save(",
+        scoped=(
+            ("torch/serialization.py", "save _save _legacy_save"),
+            ("torch/distributed/checkpoint/state_dict_saver", "save async_save"),
+            ("trainer", "_save _save_*"),
+            ("saver", "save _save* __call__"),
+            ("checkpoint", "save _save*"),
+        ),
     ),
     Mark(
         "serve-start",

@@ -79,6 +79,10 @@ STACKS = [
     ("eval", f"main.py <module> test(epoch)|main.py test y = net(x)|{LAYERS}"),
     ("loss", ("main.py train loss = criterion(y, target)|torch/nn/modules/module.py _call_impl"
      "|dice.py forward return 1 - (a * b).sum()")),
+    ("save", ("kit/trainer.py train self.saver.save(step)|kit/model_saver.py save self._save(step)"
+     "|kit/model_saver.py _save full = self._tensor_parallel_state_dict()")),
+    ("save", "kit/run.py main|kit/checkpoint_io.py save x = gather_state_dict(model)"),
+    ("load", "kit/run.py main|kit/model.py load_state_dict|torch/nn/modules/module.py load"),
 ]  # fmt: skip
 
 
