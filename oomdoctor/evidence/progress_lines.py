@@ -234,7 +234,8 @@ def _epoch_then_step() -> re.Pattern[str]:
 @cache
 def _step() -> re.Pattern[str]:
     return re.compile(
-        r"(?<![\w\-])(?:global[_ ])?(?:[Ss][Tt][Ee][Pp]|[Ii]ter(?:ation)?|ITER|[Bb]atch)"
+        r"(?<![\w\-])(?<![Bb]est[_ ])(?:global[_ ])?"
+        r"(?:[Ss][Tt][Ee][Pp]|[Ii]ter(?:ation)?|ITER|[Bb]atch)"
         r"\W{0,4}?\s{0,8}(?P<step>\d[\d,]{0,12})(?![\w.%])"
         r"(?:\s{0,8}/\s{0,8}(?P<total>\d[\d,]{0,12}))?"
     )

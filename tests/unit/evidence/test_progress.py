@@ -155,3 +155,8 @@ def test_epochs_that_count_from_one_add_no_steps(bar: str, *, step: int, first: 
     document = document_of(f"{bar}\nRuntimeError: CUDA out of memory.")
     facts = {fact.key: fact.value for fact in progress_facts(document, 1)}
     assert (facts["run.step"], facts["run.first_step"]) == (step, first)
+
+
+@pytest.mark.parametrize("line", ["val loss 2.1, best iteration: 17000", "best step 900 so far"])
+def test_the_best_step_is_not_the_last_one(line: str) -> None:
+    assert "step" not in values(line)
