@@ -27,6 +27,8 @@ _FALLBACK_PRIOR = 0.001
 _FOREIGN_OPEN = 0.05
 _FOREIGN_CERTAIN = 0.1
 _DEVICE_AFTER_KILL = 0.02
+# A cause of training alone, in a job that trains nothing as far as its log tells.
+_TRAINS_NOTHING = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,7 @@ def judge(ruleset: RuleSet, book: FactBook, *, certain: str = "unknown") -> Judg
     open_rules: list[tuple[str, tuple[str, ...]]] = []
     faults = [RuleFault(code=code, message=message) for code, message in ruleset.faults]
     known: dict[int, Verdict] = {}
+    idle = _trains_nothing(book)
     for rule in sorted(ruleset.rules, key=lambda rule: rule.code):
         try:
             gate = condition_verdict(rule.when, book, known)
@@ -81,7 +84,8 @@ def judge(ruleset: RuleSet, book: FactBook, *, certain: str = "unknown") -> Judg
                 open_rules.append((rule.code, tuple(sorted(gate.missing))))
             cause = ruleset.causes[rule.cause]
             weights = weigh(rule, book, known)
-            candidates.append(_candidate(rule, cause, gate, weights, certain))
+            damped = math.log(_TRAINS_NOTHING) if idle and cause.training else 0.0
+            candidates.append(_candidate(rule, cause, gate, weights, certain, damped=damped))
             faults += _stopped_patterns(rule, gate, weights, book)
         except Exception as fault:  # noqa: BLE001 - a bug in one rule never hides the others
             faults.append(RuleFault(code=rule.code, message=f"{type(fault).__name__}: {fault}"))
@@ -115,11 +119,23 @@ def _stopped_patterns(
     ]
 
 
+def _trains_nothing(book: FactBook) -> bool:
+    """Say whether nothing is trained: the job says so, or its engine cannot train."""
+    fact = book.get("run.inference_only")
+    return fact is not None and fact.value is True
+
+
 def _candidate(
-    rule: Rule, cause: Cause, gate: Verdict, weights: tuple[Weight, ...], certain: str
+    rule: Rule,
+    cause: Cause,
+    gate: Verdict,
+    weights: tuple[Weight, ...],
+    certain: str,
+    *,
+    damped: float,
 ) -> Candidate:
     nats = sum(weight.nats for weight in weights if weight.counted)
-    score = score_of(cause, nats, certain, is_open=gate.truth is Truth.UNKNOWN)
+    score = damped + score_of(cause, nats, certain, is_open=gate.truth is Truth.UNKNOWN)
     return Candidate(rule=rule, cause=cause, gate=gate, weights=weights, score=score)
 
 

@@ -126,6 +126,7 @@ def read_causes(directory: Path) -> dict[str, Cause]:
             definition=str(entry["definition"]),
             tells_apart=str(entry["tells_apart"]),
             near=tuple(str(word) for word in near) if isinstance(near, list) else (),
+            training=entry.get("training") is True,
             prior=float(cast("float", row.get("prior", 0.001))),
             prior_reason=str(row.get("reason", "")),
         )

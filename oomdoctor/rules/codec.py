@@ -157,13 +157,15 @@ def encode_fixes(rule: Rule) -> list[Any]:
 def encode_cause(cause: Cause) -> dict[str, Any]:
     """Return a cause as JSON values."""
     texts = {name: getattr(cause, name) for name in _CAUSE_TEXTS}
-    return {**texts, "near": list(cause.near), "prior": cause.prior}
+    trains = {"training": True} if cause.training else {}
+    return {**texts, "near": list(cause.near), "prior": cause.prior, **trains}
 
 
 def decode_cause(value: Mapping[str, Any]) -> Cause:
     """Return the cause that `encode_cause` encoded."""
     texts = {name: value[name] for name in _CAUSE_TEXTS}
-    return Cause(**texts, near=tuple(value["near"]), prior=value["prior"])
+    training = bool(value.get("training"))
+    return Cause(**texts, near=tuple(value["near"]), training=training, prior=value["prior"])
 
 
 def _encode_expression(expression: Expression) -> list[Any]:

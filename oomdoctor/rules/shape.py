@@ -82,13 +82,17 @@ class Fix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """An entry of the vocabulary: what ran out, what it means, what it is near to."""
+    """An entry of the vocabulary: what ran out, what it means, what it is near to.
+
+    `training` marks a cause that a job which trains nothing cannot have.
+    """
 
     id: str
     resource: str
     definition: str
     tells_apart: str
     near: tuple[str, ...] = ()
+    training: bool = False
     prior: float = 0.001
     prior_reason: str = ""
 

@@ -289,3 +289,16 @@ def test_what_is_established_is_decided_before_calibration() -> None:
 
     assert ranking.probabilities[0] > ranking.masses[0]
     assert not ranking.conclusive
+
+
+@pytest.mark.parametrize(("idle", "factor"), [(True, 0.02), (False, 1.0)])
+def test_a_cause_of_training_hardly_counts_where_nothing_trains(
+    *, idle: bool, factor: float
+) -> None:
+    trains = replace(cause("large-batch", prior=0.3), training=True)
+    rules = ruleset([FOREIGN, LARGE], (cause("other-process", prior=0.06), trains))
+
+    ranking = rank(rules, book(oom__seen=True, run__inference_only=idle))
+
+    found = dict(zip([one.cause.id for one in ranking.candidates], ranking.masses, strict=True))
+    assert found["large-batch"] / found["other-process"] == pytest.approx(5 * factor)
