@@ -61,5 +61,6 @@ DEVICE_DOORS: dict[str, tuple[str, ...]] = {
         "allocations in hbm",
         "entry parameter subshape",
         "hbm capacity",
+        "by rematerialization",
     ),
 }

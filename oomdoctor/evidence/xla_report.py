@@ -21,6 +21,8 @@ Program hbm requirement 21.90G:                               (TPU)
   1. Size: 2.00G
      Operator: op_name="..."
      Shape: f32[32,4096,4096]{2,1,0:T(8,128)}
+Can't reduce memory use below 14.91GiB (16014377411 bytes) by rematerialization; only reduced to
+    31.20GiB (33500744909 bytes), down from 40.02GiB (42971147264 bytes) originally
 """
 
 from __future__ import annotations
@@ -46,6 +48,7 @@ ANCHORS = (
     "allocations in hbm",
     "entry parameter subshape",
     "hbm capacity",
+    "by rematerialization",
 )
 LONGEST = 4000
 MOST_BUFFERS = 64
@@ -64,6 +67,7 @@ _LITERALS = (
     "hbm capacity",
     "currently allocated:",
     "xla label: parameter",
+    "by rematerialization",
 )
 _PARTS = {
     "parameter": "xla.parameters",
@@ -139,6 +143,15 @@ def _capacity() -> re.Pattern[str]:
 
 
 @cache
+def _rematerialized() -> re.Pattern[str]:
+    size = r"\d[\d.]*[KMGT]?i?B(?: \((?P<{0}>\d+) bytes\))"
+    return re.compile(
+        rf"memory use below {size.format('limit')} by rematerialization;"
+        rf" only reduced to {size.format('needed')}"
+    )
+
+
+@cache
 def _scores_operator() -> re.Pattern[str]:
     return re.compile(
         r"(?i)atten|softmax|bhqk|hqk\b|bqhd|bhtT|bhij|dot_product|msa_row|triangle|scores"
@@ -154,6 +167,7 @@ def read(document: Document) -> Reading:
     for _, line in lines:
         for one in (*_part_facts(document, line), *_capacity_facts(document, line)):
             facts.setdefault(one.key, one)
+    facts.update(_largest_need(document, lines))
     buffers = list(_buffers(document, lines))[:MOST_BUFFERS]
     return Reading(facts=(*facts.values(), *_buffer_facts(buffers)))
 
@@ -165,6 +179,23 @@ def _capacity_facts(document: Document, line: LogLine) -> Iterator[Fact]:
             size = _bytes(found[name]) if found[name] else None
             if size is not None:
                 yield stated(key, size[0], document.quote(line, *found.span()), slack=size[1])
+
+
+def _largest_need(document: Document, lines: Sequence[tuple[int, LogLine]]) -> dict[str, Fact]:
+    """Return limit and need of the program that rematerialization left the furthest above."""
+    told: list[tuple[int, int, Quote]] = []
+    for _, line in lines:
+        found = _rematerialized().search(line.text)
+        if found is not None:
+            quote = document.quote(line, *found.span())
+            told.append((int(found["needed"]), int(found["limit"]), quote))
+    if not told:
+        return {}
+    needed, limit, quote = max(told, key=lambda one: one[0] - one[1])
+    return {
+        "xla.needed": stated("xla.needed", needed, quote),
+        "xla.limit": stated("xla.limit", limit, quote),
+    }
 
 
 def _part_facts(document: Document, line: LogLine) -> Iterator[Fact]:

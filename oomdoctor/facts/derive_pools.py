@@ -104,12 +104,12 @@ def temp_share(facts: Inputs) -> Outcome | None:
     return _share(facts, ("xla.temp",), "xla.total")
 
 
-def _excess(key: str) -> Derivation:
-    @derives("xla.excess", reads=(key, "gpu.most"))
+def _excess(key: str, room: str = "gpu.most") -> Derivation:
+    @derives("xla.excess", reads=(key, room))
     def excess(facts: Inputs) -> Outcome:
-        """What the program needs - the device, never below zero."""
-        rest = max(0, facts.whole(key) - facts.whole("gpu.most"))
-        return Outcome(rest, f"{key} - device", facts.slack(key, "gpu.most"))
+        """What the program needs - what it may use, never below zero."""
+        rest = max(0, facts.whole(key) - facts.whole(room))
+        return Outcome(rest, f"{key} - {room}", facts.slack(key, room))
 
     return excess
 
@@ -137,4 +137,5 @@ STEPS = (
     temp_share,
     _excess("xla.total"),
     _excess("xla.hbm_used"),
+    _excess("xla.needed", "xla.limit"),
 )

@@ -72,6 +72,8 @@ ROWS = (
     ratio("xla.vocab_share", "Share of them that are logits: last dimension a vocabulary."),
     ratio("xla.entry_share", "Share of them that are arguments of the program."),
     size("xla.hbm_used", "What a program needs of a TPU's memory, by the compiler."),
+    size("xla.limit", "What XLA's compiler was told that a program may use."),
+    size("xla.needed", "What the program needs at least, after rematerialization."),
     size("xla.excess", "What the program needs beyond the whole device (derived)."),
     ratio("xla.parameter_share", "Arguments and constants / total (derived)."),
     ratio("xla.temp_share", "Temporary buffers / total (derived)."),

@@ -70,5 +70,18 @@ def test_a_tpu_s_list_of_allocations_is_read() -> None:
     assert said["xla.vocab_share"] == 1
 
 
+def test_what_rematerialization_could_not_save_is_the_largest_need() -> None:
+    text = (
+        "Can't reduce memory use below 14.90GiB (16000000000 bytes) by rematerialization; only "
+        "reduced to 15.83GiB (17000000000 bytes), down from 16.76GiB (18000000000 bytes)\n"
+        "Can't reduce memory use below 14.90GiB (16000000000 bytes) by rematerialization; only "
+        "reduced to 37.25GiB (40000000000 bytes), down from 46.57GiB (50000000000 bytes)\n"
+    )
+
+    said = values(read_text(xla_report, text))
+
+    assert said == {"xla.needed": 40_000_000_000, "xla.limit": 16_000_000_000}
+
+
 def test_other_sizes_are_no_buffers() -> None:
     assert values(read_text(xla_report, "memory allocation: 3 GB\nSize: 12\n")) == {}
