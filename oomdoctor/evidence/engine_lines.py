@@ -13,6 +13,7 @@ from oomdoctor.record import NamedTuple
 SIZE = r"(?P<n>-?\d+(?:\.\d+)?)\s*(?P<unit>[KMGT]i?B)"
 NUMBER = r"(?P<n>-?\d+(?:\.\d+)?)"
 COUNT = r"(?P<n>\d[\d,]*)"
+_FREE = r"Initial free memory -?\d[\d.]*\s*[KMGT]i?B"
 
 
 class Pattern(NamedTuple):
@@ -32,7 +33,10 @@ def _compiled(source: str) -> re.Pattern[str]:
     return re.compile(source, re.IGNORECASE)
 
 
+_GIB = rf"\(GiB\): {NUMBER}"
 BYTES = (
+    Pattern("gpu.total", "total gpu memory (gib)", rf"Total GPU memory {_GIB}"),
+    Pattern("serve.room", "component creation attempt", rf"component creation attempt {_GIB}"),
     Pattern("serve.weights", "model weights take", rf"model weights take {SIZE}"),
     Pattern("serve.weights", "model weights took", rf"Loading model weights took {SIZE}"),
     Pattern("serve.weights", "model loading took", rf"Model loading took {SIZE}"),
@@ -54,6 +58,10 @@ BYTES = (
         r"K size: (?P<n>\d+(?:\.\d+)?) GB, V size: (?P<m>\d+(?:\.\d+)?) (?P<unit>GB)",
     ),
     Pattern("serve.kv_needed", "kv cache is needed", rf"\(?{SIZE} KV cache is needed"),
+    Pattern(
+        "serve.free_before", "initial free memory", rf"Initial free memory {SIZE},? current free"
+    ),
+    Pattern("serve.free_after", "current free memory", rf"{_FREE},? current free memory {SIZE}"),
     Pattern("serve.graphs", "estimated cuda graph memory", rf"CUDA graph memory: {SIZE}"),
     Pattern("serve.graphs", "graph capturing finished", rf"finished in \d+ secs?, took {SIZE}"),
     Pattern(
@@ -92,6 +100,8 @@ COUNTS = (
     Pattern("serve.kv_tokens", "kv cache size:", rf"KV cache size: {COUNT} tokens"),
     Pattern("serve.kv_tokens", "kv cache is allocated", rf"#tokens: {COUNT}"),
     Pattern("serve.max_seqs", "warming up sampler", rf"with {COUNT} dummy requests"),
+    Pattern("serve.kv_tokens", "stored in kv cache (", rf"stored in KV cache \({COUNT}\)"),
+    Pattern("serve.kv_tokens", "maximum model length is", rf"maximum model length is {COUNT}"),
     Pattern("serve.max_len", "maximum concurrency for", rf"concurrency for {COUNT} tokens"),
     Pattern("serve.max_len", "max seq len (", rf"max seq len \({COUNT}\)"),
     Pattern("serve.kv_tokens", "max_total_num_tokens=", rf"max_total_num_tokens={COUNT}"),

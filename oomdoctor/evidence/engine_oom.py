@@ -96,6 +96,13 @@ SIGNS: tuple[Sign, ...] = (
         family="kv",
     ),
     gpu(
+        ("due to insufficient gpu memory",),
+        r"Executor creation failed due to insufficient GPU memory",
+        "cuda",
+        "engine",
+        family="kv",
+    ),
+    gpu(
         ("out of memory occurred when",),
         r"CUDA out of memory occurred when",
         "cuda",

@@ -51,6 +51,8 @@ ANCHORS = (
     "graph capturing finished",
     "warming up sampler",
     "on startup is less than",
+    "current free memory",
+    "component creation attempt",
     "load weight end",
     "maximum concurrency for",
     "avail mem=",

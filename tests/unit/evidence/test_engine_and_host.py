@@ -90,6 +90,36 @@ def test_single_lines_of_engines_are_read(line: str, expected: dict[str, Value])
     assert expected == values(read_text(vllm_log, line))
 
 
+def test_a_profile_that_a_neighbour_disturbed_gives_both_figures() -> None:
+    text = "Error in memory profiling. Initial free memory 30.5 GiB, current free memory 38.25 GiB."
+
+    said = values(read_text(vllm_log, text))
+
+    assert said == {"serve.free_before": gib(30.5), "serve.free_after": gib(38.25)}
+
+
+def test_room_for_tokens_and_the_length_asked_for_are_told_apart() -> None:
+    text = (
+        "ValueError: The model's max seq len (6144) is larger than the maximum number of tokens "
+        "that can be stored in KV cache (5408)."
+    )
+
+    said = values(read_text(vllm_log, text))
+
+    assert said == {"serve.max_len": 6144, "serve.kv_tokens": 5408}
+
+
+def test_the_room_before_a_component_that_was_not_created_is_read() -> None:
+    text = (
+        "Total GPU memory (GiB): 79.25\n"
+        "Free GPU memory before component creation attempt (GiB): 4.5\n"
+    )
+
+    said = values(read_text(vllm_log, text))
+
+    assert said == {"gpu.total": gib(79.25), "serve.room": gib(4.5)}
+
+
 def test_the_last_start_before_the_failure_counts() -> None:
     line = "Available KV cache memory: {} GiB\n"
     text = line.format("1.0") + line.format("2.0") + "CUDA out of memory\n" + line.format("3.0")
