@@ -32,7 +32,7 @@ from oomdoctor.units import size_of, unit_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from oomdoctor.model.core import Document, Fact, LogLine
+    from oomdoctor.model.core import Document, Fact, LogLine, Quote
 
 ANCHORS = (
     "buffer size",
@@ -52,6 +52,10 @@ ANCHORS = (
     "clip_model_load",
 )
 LONGEST = 2000
+_DEVICE = (
+    r"^\s*Device \d+: ([^,]{3,60}), (?:compute capability|gfx|VMM)"
+    r"|using device \w+ \(([^()]{3,60}(?:\([A-Z]+\)[^()]{0,40})?)\)(?: \([^)]*\))? - \d+ MiB free"
+)
 _AFTER_WEIGHTS = ("gallocr", "compute buffer", "kv cache", "in function")
 _COUNTS = (
     (r"offloaded (?P<n>\d+)/\d+ layers to GPU", "serve.gpu_layers", 0),
@@ -96,7 +100,23 @@ def read(document: Document) -> Reading:
         source = "the first buffer on a device holds weights"
         first = derived("serve.failed_buffer", "weights", *free.quotes, source=source)
         found[first.key] = first
-    return Reading(facts=tuple(found.values()))
+    name = _device_name(document)
+    return Reading(facts=(*found.values(), *([] if name is None else [name])))
+
+
+def _device_name(document: Document) -> Fact | None:
+    """Return the name of the devices where all are of one name: it tells their memory."""
+    told: dict[str, Quote] = {}
+    for index in haystack_of(document).telling(("device ",)):
+        line = document.lines[index]
+        hit = _compiled(_DEVICE).search(line.text) if len(line.text) <= LONGEST else None
+        if hit is not None:
+            name = next(one for one in hit.groups() if one)
+            told.setdefault(name.strip(), document.quote(line, *hit.span()))
+    if len(told) != 1:
+        return None
+    ((name, quote),) = told.items()
+    return stated("gpu.name", name, quote)
 
 
 def _facts_of(document: Document, line: LogLine) -> Iterator[Fact]:

@@ -64,6 +64,7 @@ FIGURES: list[tuple[ModuleType, str, dict[str, Value]]] = [
             "serve.weights": 3584 * MIB,
             "serve.kv_cache": 2048 * MIB,
             "serve.max_len": 4096,
+            "gpu.name": "NVIDIA GeForce GTX 1660",
         },
     ),
     (
@@ -256,3 +257,33 @@ def test_nothing_is_known_to_be_free_once_a_buffer_was_placed() -> None:
     keys = {fact.key for fact in ggml_log.read(document).facts}
 
     assert "oom.free" not in keys
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("  Device 0: NVIDIA L40S, compute capability 8.9, VMM: yes\n", "NVIDIA L40S"),
+        ("llama_load: using device CUDA0 (NVIDIA L40S) - 44000 MiB free\n", "NVIDIA L40S"),
+        (
+            "Device 0: NVIDIA L40S, compute capability 8.9\n"
+            "Device 1: NVIDIA L4, compute capability 8.9\n",
+            None,
+        ),
+    ],
+)
+def test_the_devices_of_one_name_are_named(text: str, expected: str | None) -> None:
+    told = values(read_text(ggml_log, text + "CUDA0 model buffer size = 10.00 MiB\n"))
+
+    assert expected == told.get("gpu.name")
+
+
+def test_a_component_that_tensorrt_llm_could_not_create_is_the_buffer_that_failed() -> None:
+    text = (
+        "Executor creation failed due to insufficient GPU memory.\n"
+        "The following component could not be created: KV cache\n"
+    )
+
+    assert values(read_text(engine_name, text)) == {
+        "serve.engine": "tensorrt-llm",
+        "serve.failed_buffer": "cache",
+    }
