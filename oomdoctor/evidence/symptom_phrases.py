@@ -73,7 +73,10 @@ PLAIN = (
         ("gpu.process_rows=3", "gpu.same_program_rows=3", "gpu.small_rows=0"),
     ),
     (
-        r"\bcpu[- ]?offload\w*|\boffload\w*[^,;]{0,24}\b(?:cpu|ram|host)",
+        (
+            r"(?<!no )(?<!without )(?<!w/o )\bcpu[- ]?offload\w*(?! ?[:=]? ?(?:no|off|false))"
+            r"|(?<!no )(?<!without )(?<!not )\boffload\w*[^,;]{0,24}\b(?:cpu|ram|host)"
+        ),
         ("optimizer.offload=cpu",),
     ),
     (
