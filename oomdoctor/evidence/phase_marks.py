@@ -237,6 +237,15 @@ MARKS: tuple[Mark, ...] = (
         "forward",
         functions="forward* _forward* *_forward _call_impl __call__ compute_loss inner",
         calls="self.model( model( self.module(",
+        scoped=(
+            ("torch_geometric/", "propagate message* aggregate* edge_update"),
+            ("dgl/", "update_all apply_edges invoke_* _gspmm _gsddmm gspmm gsddmm"),
+            (
+                "torch/nn/functional.py",
+                "conv* linear bilinear relu* *elu silu softmax *_norm *_pool* interpolate"
+                " grid_sample pad dropout* embedding* multi_head_attention_forward unfold fold",
+            ),
+        ),
         weak=True,
     ),
 )
