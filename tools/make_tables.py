@@ -183,7 +183,7 @@ def _plain(text: str) -> Any:  # noqa: ANN401 - a Python literal out of a table
     """Return the value of a default's source text, None for None and for what is no literal."""
     if text in ("True", "False"):
         return text == "True"
-    number = text.replace(".", "", 1).isdigit()
+    number = text.replace(".", "", 1).isdecimal()
     return (float(text) if "." in text else int(text)) if number else None
 
 
