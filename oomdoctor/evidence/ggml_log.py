@@ -68,11 +68,11 @@ _COUNTS = (
     (r"cache state: (?P<n>\d+) prompts", "serve.prompt_cache_entries", 0),
 )
 _SIZES = (
-    (r"cache state: \d+ prompts, (?P<n>[\d.]+) (?P<u>MiB)", "serve.prompt_cache"),
-    (r"cache state: .{0,60}\(limits: (?P<n>[\d.]+) (?P<u>MiB)", "serve.prompt_cache_limit"),
+    (r"cache state: \d+ prompts, (?P<n>\d+(?:\.\d+)?) (?P<u>MiB)", "serve.prompt_cache"),
+    (r"cache state: .{0,60}\(limits: (?P<n>\d+(?:\.\d+)?) (?P<u>MiB)", "serve.prompt_cache_limit"),
     (r"prompt cache is enabled, size limit: (?P<n>\d+) (?P<u>MiB)", "serve.prompt_cache_limit"),
-    (r"VRAM used: (?P<n>[\d.]+) (?P<u>M(?:i?B))", "serve.weights"),
-    (r"[Kk][Vv] self size\s*=\s*(?P<n>[\d.]+) (?P<u>M(?:i?B))", "serve.kv_cache"),
+    (r"VRAM used: (?P<n>\d+(?:\.\d+)?) (?P<u>M(?:i?B))", "serve.weights"),
+    (r"[Kk][Vv] self size\s*=\s*(?P<n>\d+(?:\.\d+)?) (?P<u>M(?:i?B))", "serve.kv_cache"),
 )
 
 

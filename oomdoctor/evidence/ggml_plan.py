@@ -30,7 +30,7 @@ _SOURCE = "buffers planned for the device over the bytes that were free on it"
 def _buffer() -> re.Pattern[str]:
     return re.compile(
         rf"{_DEVICE}(?P<host>_Host|_Mapped|_REPACK|_AARCH64)?\s+(?P<kind>model |KV |compute )?"
-        r"buffer size\s*=\s*(?P<n>[\d.]+) MiB"
+        r"buffer size\s*=\s*(?P<n>\d+(?:\.\d+)?) MiB"
     )
 
 
@@ -53,7 +53,7 @@ def _breakdown() -> re.Pattern[str]:
 
 @cache
 def _refused() -> re.Pattern[str]:
-    return re.compile(r"allocating (?P<n>[\d.]+) MiB on device (?P<at>\d+): \w+ failed")
+    return re.compile(r"allocating (?P<n>\d+(?:\.\d+)?) MiB on device (?P<at>\d+): \w+ failed")
 
 
 class Plan:

@@ -110,7 +110,7 @@ def _part() -> re.Pattern[str]:
     return re.compile(
         r"(?P<part>parameter|constant|maybe_live_out|preallocated temp|total) "
         r"(?P<what>allocation|fragmentation):\s+(?P<size>\d[\d.]*\s?[KMGT]?i?B?)"
-        r"(?: \((?P<share>[\d.]+)%\))?(?!\S)"
+        r"(?: \((?P<share>\d+(?:\.\d+)?)%\))?(?!\S)"
     )
 
 

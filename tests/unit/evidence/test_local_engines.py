@@ -287,3 +287,10 @@ def test_a_component_that_tensorrt_llm_could_not_create_is_the_buffer_that_faile
         "serve.engine": "tensorrt-llm",
         "serve.failed_buffer": "cache",
     }
+
+
+@pytest.mark.parametrize("figure", ["1.2.3", "..", "1."])
+def test_a_torn_figure_is_no_size(figure: str) -> None:
+    text = f"load_tensors: CUDA0 model buffer size = {figure} MiB\nVRAM used: {figure} MiB"
+
+    assert ggml_log.read(document_of(text)).notes == ()
