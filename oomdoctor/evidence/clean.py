@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     from oomdoctor.evidence.source import Source
 
-_DROPPED = (*range(9), 11, 12, *range(14, 32), 0x7F, 0xFEFF, 0x200B, 0x2060)
+_INVISIBLE = (0xFEFF, 0x200B, 0x2028, 0x2029, 0x2060)
+_DROPPED = (*range(9), 11, 12, *range(14, 32), *range(0x7F, 0xA0), *_INVISIBLE)
 _CONTROLS = {**dict.fromkeys(_DROPPED, ""), 0xA0: " "}
 _LONG_CHARS = 300
 _DIGITS = 40

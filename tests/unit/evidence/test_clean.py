@@ -179,3 +179,10 @@ def test_the_message_of_a_json_record_is_unwrapped() -> None:
 
     assert cleaned(record)[0].text == "Traceback (most recent call last):"
     assert cleaned('{"log": 1}')[0].text == '{"log": 1}'
+
+
+@pytest.mark.parametrize("mark", ["\x85", "\x9b", "\u2028", "\u2029", "\u200b", "\x00"])
+def test_marks_that_nobody_sees_part_no_word(mark: str) -> None:
+    lines = clean(source_of_text(f"CUDA out of mem{mark}ory")).lines
+
+    assert [line.text for line in lines] == ["CUDA out of memory"]
