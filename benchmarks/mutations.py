@@ -3,9 +3,8 @@
     python benchmarks/mutations.py [--count 10000] [--first 0] [--processes 2] [--check]
     python benchmarks/mutations.py --show 1742 > log.txt        the log of one seed, to look at
 
-Processor time counts, not the clock, and per megabyte only where a log has a tenth of one. On a
-machine with other work to do even that grows: beside each megabyte a plain loop is measured, and
-the time is scaled to the quickest loop of all.
+Processor time counts, not the clock. On a machine with other work to do even that grows: beside
+each megabyte a plain loop is measured, and the time is scaled to the quickest loop of all.
 The mutations themselves stand in tests/fuzz/mutations.py.
 """
 
@@ -125,8 +124,8 @@ def _scaled(one: Run, quickest: float) -> Run:
 
 
 def pace(one: Run) -> float:
-    """Return the seconds for a megabyte; a small log counts as a tenth of one."""
-    return one.seconds / max(one.size / 1e6, 0.1)
+    """Return the seconds for a megabyte; of a smaller log, the seconds."""
+    return one.seconds / max(one.size / 1e6, 1.0)
 
 
 def report(runs: Iterable[Run]) -> bool:
@@ -138,7 +137,7 @@ def report(runs: Iterable[Run]) -> bool:
     healthy = [one for one in runs if one.healthy]
     faults = [one for one in runs if one.fault]
     ill = [one for one in healthy if one.probability >= MOST_PROBABILITY]
-    slow = [one for one in runs if max(pace(one), one.seconds) > MOST_SECONDS]
+    slow = [one for one in runs if pace(one) > MOST_SECONDS]
     print(f"logs {len(runs)}, of a megabyte {len(large)}, of healthy runs {len(healthy)}")
     print("answers", dict(collections.Counter(one.answer for one in runs).most_common()))
     print("on healthy runs", dict(collections.Counter(one.answer for one in healthy).most_common()))
@@ -152,7 +151,7 @@ def report(runs: Iterable[Run]) -> bool:
     print(f"slowest small log: {1000 * small:.0f} ms")
     print(f"highest cause on a healthy run: {max((one.probability for one in healthy), default=0)}")
     _show("raised or failed", faults)
-    _show("slowest", sorted(runs, key=lambda one: -max(pace(one), one.seconds))[:WORST])
+    _show("slowest", sorted(runs, key=lambda one: -pace(one))[:WORST])
     _show("made ill", sorted(ill, key=lambda one: -one.probability))
     return not (faults or slow or ill)
 
