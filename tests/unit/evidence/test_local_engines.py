@@ -265,8 +265,10 @@ def test_nothing_is_known_to_be_free_once_a_buffer_was_placed() -> None:
         ("  Device 0: NVIDIA L40S, compute capability 8.9, VMM: yes\n", "NVIDIA L40S"),
         ("llama_load: using device CUDA0 (NVIDIA L40S) - 44000 MiB free\n", "NVIDIA L40S"),
         (
-            "Device 0: NVIDIA L40S, compute capability 8.9\n"
-            "Device 1: NVIDIA L4, compute capability 8.9\n",
+            (
+                "Device 0: NVIDIA L40S, compute capability 8.9\n"
+                "Device 1: NVIDIA L4, compute capability 8.9\n"
+            ),
             None,
         ),
     ],
