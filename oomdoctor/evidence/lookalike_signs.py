@@ -16,15 +16,28 @@ from oomdoctor.evidence.signs import Sign
 
 _FAR = 1_000_000_000
 
-SIZES = (
-    Sign(
-        ("negative dimension",),
-        r"(?i)negative dimension -\d+",
-        "size",
-        (("fault.size_overflow", True),),
-        "size",
-        _FAR,
+NEGATIVE = Sign(
+    ("negative dimension",),
+    r"(?i)negative dimension -\d+",
+    "size",
+    (("fault.size_overflow", True),),
+    "negative-size",
+    _FAR,
+)
+NEGATIVE_RESERVE = NEGATIVE._replace(
+    kind="gpu-oom",
+    states=(
+        ("oom.seen", True),
+        ("oom.backend", "cuda"),
+        ("oom.form", "runtime"),
+        ("fault.negative_reserve", True),
     ),
+    family="negative-reserve",
+)
+"""The free part of a card, less a reserve, is negative: somebody else holds the card."""
+
+SIZES = (
+    NEGATIVE,
     Sign(
         (
             "storage size calculation overflowed",

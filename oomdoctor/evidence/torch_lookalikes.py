@@ -155,6 +155,12 @@ SIGNS: tuple[Sign, ...] = (
     *lookalike_signs.SIGNS,
 )
 
+_CALL_LINES = 4
+_RESERVES = (
+    r"(?i)\b(?:occupy|reserve|hold|fill|block|free|left|remain\w*)_?mem\w*|\bpre_?alloc\w*"
+    r"|\bmem\w*_(?:left|free|remain\w*)"
+)
+
 ANCHORS = tuple(dict.fromkeys(one for sign in SIGNS for one in sign.literals))
 
 
@@ -166,12 +172,22 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def read(document: Document) -> Reading:
     """Return a failure for each kind of fault and writer, and the facts for the whole input."""
     haystack = haystack_of(document)
-    found = list(hits(haystack, SIGNS))
+    found = [_as_reserve(document, hit) for hit in hits(haystack, SIGNS)]
     told = merged(event_of(document, hit, extra=tuple(_index_fact(document, hit))) for hit in found)
     events = unanswered(haystack, told)
     failures = tuple(event.failure for event in events)
     whole = {one.key: one for failure in failures for one in reversed(failure.facts)}
     return Reading(facts=(*whole.values(), *_orders(haystack, events)), failures=failures)
+
+
+def _as_reserve(document: Document, hit: Hit) -> Hit:
+    """Take a negative size for a full card where the call fills what is free in advance."""
+    if hit.sign.family != lookalike_signs.NEGATIVE.family:
+        return hit
+    above = document.lines[max(0, hit.at - _CALL_LINES) : hit.at]
+    if any(_compiled(_RESERVES).search(line.text) for line in above):
+        return hit._replace(sign=lookalike_signs.NEGATIVE_RESERVE)
+    return hit
 
 
 def _index_fact(document: Document, hit: Hit) -> Iterator[Fact]:

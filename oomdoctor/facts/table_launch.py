@@ -56,6 +56,10 @@ ROWS = (
         obtain="Run once with NCCL_DEBUG=INFO and paste the lines with 'NCCL WARN'.",
         cost_s=60,
     ),
+    boolean(
+        "fault.negative_reserve",
+        "What a program wanted to take of the free part of a card in advance came out negative.",
+    ),
     boolean("fault.size_overflow", "A size is negative or beyond what an index can count."),
     boolean("assert.on_cpu", "An index out of range was reported on the CPU."),
 )

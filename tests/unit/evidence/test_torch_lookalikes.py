@@ -85,3 +85,22 @@ def test_a_time_out_above_another_rank_s_plausible_shortage_came_later() -> None
         facts = torch_lookalikes.read(document_of(f"{timeout}\n{text}")).facts
 
         assert before == next(one.value for one in facts if one.key == "collective.before_oom")
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("    x = torch.cuda.FloatTensor(256, 1024, block_mem)", "gpu-oom"),
+        ("    out = points.new_zeros(kept)", "size"),
+    ],
+)
+def test_a_negative_rest_of_the_card_is_no_overflow(call: str, expected: str) -> None:
+    text = (
+        '  File "/work/det/run.py", line 20, in start\n'
+        f"{call}\n"
+        "RuntimeError: Trying to create tensor with negative dimension -733: [256, 1024, -733]\n"
+    )
+
+    found = torch_lookalikes.read(document_of(text)).failures
+
+    assert [expected] == [one.kind for one in found]
