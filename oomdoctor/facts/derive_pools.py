@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 LEAST_TOKENS = 256
 LEAST_VOCABULARY, MOST_VOCABULARY = 20_000, 600_000
 LEAST_ROWS = 100_000
+LEAST_BATCH = 4
 _FORMS_OF_TORCH = ("allocator", "preempted", "exabyte", "invalid-buffer", "nvml-assert")
 
 
@@ -38,6 +39,26 @@ def vocab_shape(facts: Inputs) -> Outcome | None:
     dims = _dims(facts)
     value = len(dims) >= 2 and LEAST_VOCABULARY <= dims[-1] <= MOST_VOCABULARY
     return Outcome(value=value, source="last dimension of the tensor")
+
+
+@derives("oom.batch_shape", reads=("oom.tensor_shape", "train.micro_batch"))
+def batch_shape(facts: Inputs) -> Outcome | None:
+    """Whether the first of three or more dimensions is the number of rows of a batch."""
+    dims, rows = _dims(facts), facts.whole("train.micro_batch")
+    if len(dims) < 3 or rows < LEAST_BATCH:
+        return None
+    return Outcome(value=dims[0] == rows, source="first dimension of the tensor against the batch")
+
+
+@derives("oom.batch_shape", reads=("xla.buffers", "train.micro_batch"))
+def batch_buffer(facts: Inputs) -> Outcome | None:
+    """The same of the largest buffer of a compiled program."""
+    rows = facts.whole("train.micro_batch")
+    largest = facts.text("xla.buffers").partition("\n")[0]
+    shape = largest.rpartition("[")[2].rstrip("]").split(",")
+    if len(shape) < 3 or rows < LEAST_BATCH or not shape[0].isdecimal():
+        return None
+    return Outcome(value=int(shape[0]) == rows, source="first dimension of the largest buffer")
 
 
 @derives("oom.table_shape", reads=("oom.tensor_shape",))
@@ -127,6 +148,8 @@ STEPS = (
     library,
     scores_shape,
     vocab_shape,
+    batch_shape,
+    batch_buffer,
     table_shape,
     unused,
     in_use_share,

@@ -82,3 +82,16 @@ def test_a_tensor_s_shape_tells_its_kind(
 
     kinds = (said["oom.scores_shape"], said["oom.vocab_shape"], said["oom.table_shape"])
     assert kinds == (scores, vocabulary, table)
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(64, True), (32, False)])
+def test_a_tensor_with_a_row_for_each_row_of_the_batch_is_told(
+    *, rows: int, expected: bool
+) -> None:
+    tensor = derived(oom__tensor_shape="64x512x28x28", train__micro_batch=rows)
+    buffer = derived(
+        xla__buffers="4096 | jit(step)/conv | f32[64,8,8,16]\n9 | argument | f32[32,2,2]",
+        train__micro_batch=rows,
+    )
+
+    assert (expected, expected) == (tensor["oom.batch_shape"], buffer["oom.batch_shape"])
