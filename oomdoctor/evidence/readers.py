@@ -73,7 +73,7 @@ TEXT_LINES = 2000
 TEXT_CHARS = 256 * 1024
 LINES_AFTER_FAILURE = 200
 MOST_CUT_LINES = 400
-MOST_TRACED = 128
+MOST_TRACED = 64
 """Of so many failures the traceback and phase are read; the others are only counted."""
 _MEMORY_WORDS = ("memory", "alloc", "errno")
 _NO_FAILURES = (
