@@ -46,6 +46,7 @@ DEVICE_DOORS: dict[str, tuple[str, ...]] = {
         "{{node ",
         "[[node",
         "[op:",
+        "detected at node",
         "runtime cudnn library",
         "cudnn handle",
         "cublas handle",

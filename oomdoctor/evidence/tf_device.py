@@ -49,6 +49,7 @@ ANCHORS = (
     "{{node ",
     "[[node",
     "[op:",
+    "detected at node",
     "runtime cudnn library",
     *_HANDLES,
 )
@@ -91,7 +92,10 @@ def _refused() -> re.Pattern[str]:
 
 @cache
 def _node() -> re.Pattern[str]:
-    return re.compile(r"\[\[(?:\{\{)?[nN]ode:? (?P<name>[\w./\-:]+)|\[Op:(?P<op>\w+)")
+    return re.compile(
+        r"\[\[(?:\{\{)?[nN]ode:? (?P<name>[\w./\-:]+)|\[Op:(?P<op>\w+)"
+        r"|Detected at node:? ['\"](?P<at>[\w./\-:]+)"
+    )
 
 
 @cache
@@ -160,7 +164,8 @@ def _line_facts(document: Document, line: LogLine) -> Iterator[Fact]:
         yield from _usage_facts(int(found["free"]), int(found["total"]), document.quote(line))
     found = _node().search(text)
     if found is not None:
-        yield from _node_facts(found["name"] or found["op"], document.quote(line, *found.span()))
+        name = found["name"] or found["op"] or found["at"]
+        yield from _node_facts(name, document.quote(line, *found.span()))
     if any(word in text.lower() for word in _HANDLES):
         found = _handle().search(text)
         if found is not None:

@@ -87,6 +87,10 @@ def test_the_error_tells_how_full_the_card_is() -> None:
             "[[Node: tower/pool = AvgPool[T=DT_FLOAT]]]",
             {"tf.node": "tower/pool", "run.operator": "pool"},
         ),
+        (
+            "Detected at node 'model/conv5/Conv2D' defined at (most recent call last):",
+            {"tf.node": "model/conv5/Conv2D", "run.operator": "Conv2D"},
+        ),
         ("OOM [Op:Conv2D]", {"tf.node": "Conv2D", "run.operator": "Conv2D"}),
     ],
 )
