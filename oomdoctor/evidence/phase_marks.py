@@ -174,7 +174,8 @@ MARKS: tuple[Mark, ...] = (
         " unscale_and_backward _run_backward loss_backward backward_epilogue reduce_gradients"
         " reduce_ready_partitions* _post_backward* _pre_backward* post_backward"
         " reduce_partition_and_remove_grads allreduce_gradients custom_backward"
-        " overlapping_partition_gradients_reduce_epilogue",
+        " overlapping_partition_gradients_reduce_epilogue reduce_independent_p_g_buckets*"
+        " reduce_ipg_grads* independent_gradient_partition_epilogue",
         files="torch/autograd/graph.py torch/autograd/__init__.py",
         calls=".backward(",
     ),
@@ -242,8 +243,10 @@ MARKS: tuple[Mark, ...] = (
             ("dgl/", "update_all apply_edges invoke_* _gspmm _gsddmm gspmm gsddmm"),
             (
                 "torch/nn/functional.py",
-                "conv* linear bilinear relu* *elu silu softmax *_norm *_pool* interpolate"
-                " grid_sample pad dropout* embedding* multi_head_attention_forward unfold fold",
+                (
+                    "conv* linear bilinear relu* *elu silu softmax *_norm *_pool* interpolate"
+                    " grid_sample pad dropout* embedding* multi_head_attention_forward unfold fold"
+                ),
             ),
         ),
         weak=True,
