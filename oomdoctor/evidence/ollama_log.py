@@ -159,7 +159,7 @@ def _facts_of(document: Document, line: LogLine) -> Iterator[Fact]:
 def _plan_of(document: Document, line: LogLine) -> Iterator[Fact]:
     """Compare what is planned with what is free, device by device."""
     available = _listed(line.text, "memory.available")
-    planned = _listed(line.text, "memory.required.allocations")
+    planned = _listed(line.text, "memory.required.allocations") or _whole(line.text)
     if not available:
         return
     quote = document.quote(line)
@@ -174,6 +174,13 @@ def _plan_of(document: Document, line: LogLine) -> Iterator[Fact]:
         yield derived("serve.fullest_share", max(shares), quote, source=source, slack=0.01)
     if len(shares) > 1:
         yield derived("serve.emptiest_share", min(shares), quote, source=source, slack=0.01)
+
+
+def _whole(text: str) -> list[int]:
+    """Return what is required of the only device, where no list tells it device by device."""
+    hit = _compiled(rf'memory\.required\.full="(?P<n>{_SIZE})"').search(text)
+    size = None if hit is None else parse_size(hit["n"])
+    return [] if size is None else [size.bytes]
 
 
 def _listed(text: str, key: str) -> list[int]:
