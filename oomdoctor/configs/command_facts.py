@@ -169,5 +169,7 @@ def container(words: list[Word], lines: Lines) -> list[tuple[Claim, Quote]]:
         if name == "--shm-size":
             made += [(claim, where) for claim in size("host.shm_total", slack_share=0.001)(written)]
         elif name in ("--memory", "-m") and written[:1].isdecimal():
-            made += [(claim, where) for claim in size("host.group_limit", slack_share=0.001)(written)]
+            made += [
+                (claim, where) for claim in size("host.group_limit", slack_share=0.001)(written)
+            ]
     return made

@@ -16,6 +16,10 @@ LEAST_BATCH = 4
 _FORMS_OF_TORCH = ("allocator", "preempted", "exabyte", "invalid-buffer", "nvml-assert")
 
 
+_DIGITS = 18
+"""No dimension has more."""
+
+
 @derives("oom.library", reads=("oom.seen", "oom.form"))
 def library(facts: Inputs) -> Outcome | None:
     """PyTorch's own texts are PyTorch's; what no reader ascribes is of another library."""
@@ -70,7 +74,10 @@ def table_shape(facts: Inputs) -> Outcome | None:
 
 
 def _dims(facts: Inputs) -> tuple[int, ...]:
-    return tuple(map(int, facts.text("oom.tensor_shape").split("x")))
+    """Return the dimensions, none where the text is no shape."""
+    parts = facts.text("oom.tensor_shape").split("x")
+    decimal = all(part.isdecimal() and len(part) <= _DIGITS for part in parts)
+    return tuple(map(int, parts)) if decimal else ()
 
 
 @derives("bfc.unused", reads=("bfc.limit", "bfc.in_use"))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 OTHER_PRIOR = 0.10
 """Prior of "something else": a cause that no rule knows."""
 
-SHARPNESS = 1.5
+SHARPNESS = 1.7
 """What the odds of the posterior are raised to (docs/decisions/0004-calibration.md): the weights
 are judged one by one, each on the safe side, and together they come out too timid."""
 

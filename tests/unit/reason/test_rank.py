@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oomdoctor.model.enums import Origin
-from oomdoctor.reason.rank import OTHER_PRIOR, SHOWN, Ranking, calibrated, posterior, rank
+from oomdoctor.reason.rank import OTHER_PRIOR, SHARPNESS, SHOWN, Ranking, calibrated, posterior, rank
 from tests.unit.reason.builders import book, cause, fact, line, rule, ruleset
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def probability(ranking: Ranking, name: str) -> float:
 
 
 def shown(first: float, *others: float) -> float:
-    """Return the share of the first mass as it is shown, with odds to the power of 1.5."""
-    return first**1.5 / math.fsum(mass**1.5 for mass in (first, *others))
+    """Return the share of the first mass as it is shown, with sharpened odds."""
+    return first**SHARPNESS / math.fsum(mass**SHARPNESS for mass in (first, *others))
 
 
 def test_probabilities_and_the_rest_add_up_to_one() -> None:
@@ -272,8 +272,8 @@ def test_the_order_of_rules_and_facts_does_not_matter(shuffler: random.Random) -
 def test_calibration_sharpens_odds_and_keeps_the_order() -> None:
     shares, other = calibrated((0.6, 0.3), 0.1)
 
-    assert shares[0] / shares[1] == pytest.approx(2**1.5)
-    assert other / shares[1] == pytest.approx(3**-1.5)
+    assert shares[0] / shares[1] == pytest.approx(2**SHARPNESS)
+    assert other / shares[1] == pytest.approx(3**-SHARPNESS)
     assert math.fsum(shares) + other == pytest.approx(1)
 
 
