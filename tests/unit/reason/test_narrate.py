@@ -63,8 +63,8 @@ def test_facts_are_printed_by_their_kind() -> None:
 
 def test_what_speaks_against_is_worded_strongest_first() -> None:
     lines = [
-        line("oom.hint_line", 0.1, 0.4, label="the hint is printed"),
-        line("oom.caught", 0.9, 0.1, label="it was caught"),
+        line("oom.hint_line", 0.2, 0.4, label="the hint is printed"),
+        line("oom.caught", 0.7, 0.1, label="it was caught"),
     ]
     facts = book(oom__seen=True, oom__hint_line=True, oom__caught=False)
     ranking = rank(ruleset([rule("A", "a", evidence=lines)], [cause("a")]), facts)

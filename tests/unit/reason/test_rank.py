@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oomdoctor.model.enums import Origin
-from oomdoctor.reason.rank import OTHER_PRIOR, SHARPNESS, SHOWN, Ranking, calibrated, posterior, rank
+from oomdoctor.reason.rank import (
+    OTHER_PRIOR,
+    SHARPNESS,
+    SHOWN,
+    Ranking,
+    calibrated,
+    posterior,
+    rank,
+)
 from tests.unit.reason.builders import book, cause, fact, line, rule, ruleset
 
 if TYPE_CHECKING:
