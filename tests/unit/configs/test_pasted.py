@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from oomdoctor.configs import segments
 from oomdoctor.configs.reader import read_config
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures" / "configs"
 G = 1 << 30
@@ -302,30 +297,3 @@ WILDER = ("8 x " * 20_000, "def f(:\n" * 200, "- " * 3000, "\\\n" * 500, "", "\n
 @pytest.mark.parametrize("text", WILD + WILDER, ids=lambda text: repr(text[:8]))
 def test_any_text_is_read_without_an_exception(text: str) -> None:
     assert isinstance(read_config(text, name="config.txt"), tuple)
-
-
-def test_text_that_changes_its_kind_all_the_time_ends_as_notes() -> None:
-    text = "batch_size: 4\npython train.py --lr 3\n" * 2 * segments.MOST_SEGMENTS
-
-    found = segments.split("a.txt", text)
-
-    assert len(found) == segments.MOST_SEGMENTS + 1
-    assert found[-1].kind == "notes"
-    assert sum(len(one.lines.rows) for one in found) == text.count("\n")
-
-
-def test_brackets_that_never_close_are_followed_a_few_times(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    followed: list[int] = []
-    whole = segments.python_extent
-
-    def extent(lines: Sequence[str], start: int) -> int:
-        followed.append(start)
-        return whole(lines, start)
-
-    monkeypatch.setattr(segments, "python_extent", extent)
-
-    segments.split("a.txt", "x = f(\n" * 3000)
-
-    assert len(followed) == segments.MOST_UNCLOSED

@@ -296,9 +296,3 @@ def test_a_torn_figure_is_no_size(figure: str) -> None:
     text = f"load_tensors: CUDA0 model buffer size = {figure} MiB\nVRAM used: {figure} MiB"
 
     assert ggml_log.read(document_of(text)).notes == ()
-
-
-def test_ollama_s_whole_requirement_is_that_of_its_only_device() -> None:
-    text = 'msg=offload memory.available="[8.0 GiB]" memory.required.full="6.0 GiB"'
-
-    assert values(read_text(ollama_log, text))["serve.fullest_share"] == 0.75
