@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from oomdoctor.evidence import host_signs, torch_oom
+from oomdoctor.evidence.readers import read_all
 from tests.unit.evidence.documents import document_of
 
 SEEN = [
@@ -115,3 +116,12 @@ def test_a_node_editor_says_only_allocation_on_device() -> None:
     }
 
     assert facts["oom.seen"] is True
+
+
+def test_a_warning_that_denies_a_failure_is_none_behind_any_prefix() -> None:
+    line = (
+        "1: W bfc_allocator.cc:291] Allocator (GPU_0_bfc) ran out of memory trying to allocate"
+        " 2.57GiB. The caller indicates that this is not a failure, but this may mean less speed."
+    )
+
+    assert read_all(document_of(line)).failures == ()
