@@ -12,7 +12,6 @@ from oomdoctor.evidence.source import read_source, source_of_text
 from oomdoctor.facts.book import FactBook
 from oomdoctor.facts.given import parse_given
 from oomdoctor.gathering import Gathered, add_config, add_inputs, joined_texts
-from oomdoctor.inputs import is_text as is_text  # noqa: PLC0414 - exported
 from oomdoctor.inputs import items_of
 from oomdoctor.reading import config_reading, read_one, read_path
 from oomdoctor.reason.conclude import conclude

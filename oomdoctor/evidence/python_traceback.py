@@ -32,13 +32,12 @@ if TYPE_CHECKING:
 
 __all__ = ["facts_of", "quoted_code", "stacks"]
 
-_WRAPPERS = frozenset(
-    """
+_WRAPPING = """
     type tuple list dict set len super zip map isinstance getattr setattr hasattr enumerate range
     print str int float bool sum min max any all next iter return yield await lambda not if for in
     and or assert with raise del except partial cast
-    """.split()  # noqa: SIM905 - a table of words reads better than a column of strings
-)
+"""
+_WRAPPERS = frozenset(_WRAPPING.split())
 _HANDLER_FILES = ("torch/utils/data/_utils/signal_handling.py",)
 _CODE_LOOKBACK = 3
 _CODE_CHARS = 400

