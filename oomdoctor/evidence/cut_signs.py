@@ -10,25 +10,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.evidence import (
-    engine_oom,
-    library_oom,
-    pool_oom,
-    torch_disguises,
-    torch_oom_other,
-    wrapped,
-)
-from oomdoctor.evidence.events import absurd_fact, fact, line_quote
-from oomdoctor.evidence.signs import figure_of
-from oomdoctor.model.core import Failure
+from oomdoctor.evidence import pool_oom, wrapped
+from oomdoctor.evidence.events import line_quote
+from oomdoctor.evidence.signs import failure_of
+from oomdoctor.evidence.torch_oom import SIGNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from oomdoctor.evidence.signs import Sign
-    from oomdoctor.model.core import Document, Fact
+    from oomdoctor.model.core import Document, Failure
 
-TABLES = (torch_oom_other, pool_oom, library_oom, engine_oom, torch_disguises)
 AFTER = 2
 """A bare word of the same message may stand so many lines behind its beginning."""
 MOST_SPANNED = 8
@@ -48,7 +40,7 @@ def joined(document: Document, failures: Sequence[Failure]) -> tuple[Failure, ..
 def _found(document: Document) -> Iterator[tuple[Sign, wrapped.Found]]:
     """Yield the first sign of each place that only the joined text shows."""
     places: set[tuple[int, int]] = set()
-    for sign in (one for table in TABLES for one in table.SIGNS):
+    for sign in SIGNS:
         if "^" in sign.pattern or not sign.pattern:
             continue
         for literal in sign.literals:
@@ -70,30 +62,15 @@ def _failure(document: Document, sign: Sign, one: wrapped.Found) -> tuple[Failur
     """Make the failure of a cut message; with the number of its last line."""
     start, end = one.match.span()
     first, last = one.run.line_at(start), one.run.line_at(end - 1)
-    quotes = one.quotes()
-    facts: list[Fact] = [fact(key, value, quotes) for key, value in sign.states]
-    figures = list(_figures(one))
-    if sign.kind == "gpu-oom":
-        sized = any(figure.key == "oom.requested" for figure in figures)
-        facts.append(fact("oom.figures_given", sized, quotes))
-    failure = Failure(
-        kind=sign.kind,
-        order=first.number,
-        line_quote=line_quote(document, first, column=one.run.column_at(start)),
-        facts=(*facts, *figures, *absurd_fact(figures)),
-        rank=first.rank,
-        stamp=first.stamp,
-        consequence=sign.consequence,
+    failure = failure_of(
+        sign,
+        first,
+        one.match,
+        place=line_quote(document, first, column=one.run.column_at(start)),
+        phrase=one.quotes(),
+        quoted=one.run.quotes,
     )
     return failure, last.number
-
-
-def _figures(one: wrapped.Found) -> Iterator[Fact]:
-    for name, text in one.match.groupdict().items():
-        if text and name not in ("shape", "dtype"):
-            figure = figure_of(name, text, one.run.quotes(*one.match.span(name)))
-            if figure is not None:
-                yield figure
 
 
 def _within(failure: Failure, cut: Failure, last: int) -> bool:

@@ -39,7 +39,7 @@ _ASKED = rf"(?P<requested>{_UNIT}|\d+ ?B)(?: \(rounded to (?P<exact>\d+)\))?"
 _WARNED = (("oom.seen", True), ("oom.backend", "other"), ("oom.form", "engine"))
 _SHAPE = (
     r"OOM when allocating tensor with shape ?\[(?P<shape>[\d,]*)\]"
-    r"(?:.{0,12}?\btype (?P<dtype>\w+))?"
+    r"(?:.{0,12}?\btype (?P<dtype>b?float\d*|DT_FLOAT|double|half|q?u?int\d+|bool|complex\d+))?"
 )
 
 SIGNS: tuple[Sign, ...] = (

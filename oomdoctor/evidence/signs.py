@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.events import QUOTE_CHARS, Event, absurd_fact, fact, line_quote, part_quote
 from oomdoctor.model.core import Failure
-from oomdoctor.record import NamedTuple
+from oomdoctor.record import NamedTuple, replace
 from oomdoctor.units import parse_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from oomdoctor.evidence.haystack import Haystack
     from oomdoctor.model.core import Document, Fact, LogLine, Quote, Value
@@ -123,39 +123,59 @@ def event_of(document: Document, hit: Hit, *, extra: Sequence[Fact] = ()) -> Eve
     """Turn a hit into an event with the facts that its sign states and its groups show."""
     line = document.lines[hit.at]
     start, end = hit.match.span()
-    whole = line_quote(document, line, column=start)
     phrase = part_quote(document, line, start, min(max(end, start + 1), start + QUOTE_CHARS))
-    figures = tuple(_figures(document, line, hit.match))
-    stated = tuple(fact(key, value, [phrase]) for key, value in hit.sign.states)
-    given: tuple[Fact, ...] = ()
-    if hit.sign.kind == "gpu-oom":
-        has_size = any(one.key == "oom.requested" for one in figures)
-        given = (fact("oom.figures_given", has_size, [phrase]),)
-    failure = Failure(
-        kind=hit.sign.kind,
-        order=line.number,
-        line_quote=whole,
-        facts=(*stated, *given, *figures, *absurd_fact(figures), *extra),
-        rank=line.rank,
-        stamp=line.stamp,
-        consequence=hit.sign.consequence,
+    failure = failure_of(
+        hit.sign,
+        line,
+        hit.match,
+        place=line_quote(document, line, column=start),
+        phrase=(phrase,),
+        quoted=lambda first, last: (part_quote(document, line, first, last),),
     )
+    failure = replace(failure, facts=(*failure.facts, *extra))
     return Event(failure, hit.at, hit.at, hit.sign.family, hit.sign.reach)
 
 
-def _figures(document: Document, line: LogLine, match: re.Match[str]) -> Iterator[Fact]:
+def failure_of(
+    sign: Sign,
+    line: LogLine,
+    match: re.Match[str],
+    *,
+    place: Quote,
+    phrase: Sequence[Quote],
+    quoted: Callable[[int, int], Sequence[Quote]],
+) -> Failure:
+    """Return the failure of a sign that begins on `line`; `quoted` quotes a span of the match."""
+    figures = tuple(_figures(match, quoted))
+    stated = tuple(fact(key, value, phrase) for key, value in sign.states)
+    given: tuple[Fact, ...] = ()
+    if sign.kind == "gpu-oom":
+        has_size = any(one.key == "oom.requested" for one in figures)
+        given = (fact("oom.figures_given", has_size, phrase),)
+    return Failure(
+        kind=sign.kind,
+        order=line.number,
+        line_quote=place,
+        facts=(*stated, *given, *figures, *absurd_fact(figures)),
+        rank=line.rank,
+        stamp=line.stamp,
+        consequence=sign.consequence,
+    )
+
+
+def _figures(match: re.Match[str], quoted: Callable[[int, int], Sequence[Quote]]) -> Iterator[Fact]:
     groups = {name: text for name, text in match.groupdict().items() if text}
     if "exact" in groups:
         groups.pop("requested", None)
     if "shape" in groups:
-        yield from _tensor(document, line, match)
+        yield from _tensor(match, quoted)
     for name, text in groups.items():
-        figure = figure_of(name, text, [part_quote(document, line, *match.span(name))])
+        figure = _figure_of(name, text, quoted(*match.span(name)))
         if figure is not None:
             yield figure
 
 
-def figure_of(name: str, text: str, quotes: Sequence[Quote]) -> Fact | None:
+def _figure_of(name: str, text: str, quotes: Sequence[Quote]) -> Fact | None:
     """Return the fact that a named group of a sign's pattern states, if it is a figure."""
     if name == "index":
         return fact("oom.gpu_index", int(text), quotes)
@@ -166,18 +186,13 @@ def figure_of(name: str, text: str, quotes: Sequence[Quote]) -> Fact | None:
     return fact(key, size.bytes, quotes, slack=size.slack_bytes)
 
 
-def _tensor(document: Document, line: LogLine, match: re.Match[str]) -> Iterator[Fact]:
+def _tensor(match: re.Match[str], quoted: Callable[[int, int], Sequence[Quote]]) -> Iterator[Fact]:
     """Yield a tensor's shape, and its bytes where its type is told."""
     dims = [int(one) for one in match["shape"].split(",") if one]
-    quote = part_quote(
-        document,
-        line,
-        match.start("shape"),
-        match.end("dtype") if match["dtype"] else match.end("shape"),
-    )
+    quotes = quoted(match.start("shape"), match.end("dtype" if match["dtype"] else "shape"))
     if not dims:
         return
-    yield fact("oom.tensor_shape", "x".join(map(str, dims)), [quote])
+    yield fact("oom.tensor_shape", "x".join(map(str, dims)), quotes)
     width = _ITEM_BYTES.get(match["dtype"] or "")
     if width is not None:
-        yield fact("oom.requested", width * math.prod(dims), [quote])
+        yield fact("oom.requested", width * math.prod(dims), quotes)

@@ -50,7 +50,7 @@ _MESSAGE = (
     "already allocated",
     "total capac",
 )
-_SIGNS = (
+SIGNS = (
     *torch_oom_other.SIGNS,
     *pool_oom.SIGNS,
     *library_oom.SIGNS,
@@ -60,7 +60,7 @@ _SIGNS = (
 
 ANCHORS = tuple(
     dict.fromkeys(
-        (*_MESSAGE, *(one for sign in _SIGNS for one in sign.literals), *plain_oom.LITERALS)
+        (*_MESSAGE, *(one for sign in SIGNS for one in sign.literals), *plain_oom.LITERALS)
     )
 )
 
@@ -82,7 +82,7 @@ def read(document: Document) -> Reading:
     haystack = haystack_of(document)
     messages = _messages(haystack)
     taken = frozenset(at for one in messages for at in _covered(document, one))
-    others = [event_of(document, hit) for hit in hits(haystack, _SIGNS, taken=taken)]
+    others = [event_of(document, hit) for hit in hits(haystack, SIGNS, taken=taken)]
     torn = _torn(haystack, taken)
     told = unanswered(haystack, _with_warnings(merged([*messages, *others, *torn])))
     events = [event for event in told if event.family != pool_oom.WARNING]

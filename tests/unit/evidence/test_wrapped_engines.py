@@ -89,6 +89,11 @@ MESSAGES = (
         " exceeds device max_buffer_size limit (4294967296)!"
     ),
     (
+        "tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor"
+        " with shape[24,2048,1024] and type float on /job:localhost/replica:0/task:0/device:GPU:0"
+        " by allocator GPU_0_bfc"
+    ),
+    (
         "Error: model requires more system memory (37.5 GiB) than is available (21.4 GiB), which"
         " the ollama server found out before it loaded"
     ),
