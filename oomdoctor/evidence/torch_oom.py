@@ -24,7 +24,6 @@ from oomdoctor.evidence import (
     torch_oom_other,
 )
 from oomdoctor.evidence.events import Event, absorb, fact, merged
-from oomdoctor.evidence.ggml_backend import respelled
 from oomdoctor.evidence.haystack import LAST_LINES, MOST_LINES, haystack_of
 from oomdoctor.evidence.recovery import unanswered
 from oomdoctor.evidence.signs import Hit, event_of, gpu, hits
@@ -91,7 +90,10 @@ def read(document: Document) -> Reading:
         events = merged([*events, *plain_oom.events_in(haystack, spoken)])
     asserted = min(haystack.lines_with(_ASSERTED), default=len(document.lines))
     events = [_pinned(document, _follower(haystack, event, asserted)) for event in events]
-    events = respelled(haystack, events)
+    if any(event.family == "ggml" for event in events):
+        from oomdoctor.evidence.ggml_backend import respelled
+
+        events = respelled(haystack, events)
     failures = tuple(event.failure for event in events)
     warned = [event.failure.line_quote for event in told if event.family == pool_oom.WARNING]
     facts = (*_counts(document, events), *_warned_facts(warned))
