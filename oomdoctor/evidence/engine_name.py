@@ -137,8 +137,7 @@ def read(document: Document) -> Reading:
         *_first("serve.engine", ENGINES, document),
         *_first("serve.failed_buffer", BUFFERS, document),
     ]
-    haystack = haystack_of(document)
-    lines = haystack.telling(GGML) if any(haystack.has(one) for one in GGML) else []
+    lines = haystack_of(document).lines_with(GGML)
     facts += [flag("serve.ggml", document.quote(document.lines[at])) for at in lines[:1]]
     return Reading(facts=tuple(facts))
 
@@ -147,8 +146,6 @@ def _first(key: str, words: Sequence[Word], document: Document) -> Iterator[Fact
     """Yield the fact of the first word of the table that a line shows."""
     haystack = haystack_of(document)
     for word in words:
-        if not haystack.has(word.literal):
-            continue
         for index in haystack.telling((word.literal,)):
             line = document.lines[index]
             text = line.raw[:LONGEST]

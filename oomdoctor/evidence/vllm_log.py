@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.evidence import wrapped
 from oomdoctor.evidence.amounts import flag, stated
 from oomdoctor.evidence.engine_lines import BYTES, COUNTS, FLAGS, RATIOS, TEXTS, Pattern
+from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.evidence.moment import at_failure, failure_index
 from oomdoctor.model.core import Reading
 from oomdoctor.units import size_of, unit_bytes
@@ -79,13 +80,14 @@ ANCHORS = (
 )
 LONGEST = 4000
 TABLES = (("bytes", BYTES), ("count", COUNTS), ("ratio", RATIOS), ("flag", FLAGS), ("text", TEXTS))
+LITERALS = frozenset(one.literal for _, table in TABLES for one in table)
 
 
 def read(document: Document) -> Reading:
     """Return the figures of the last start before the failure, one per fact."""
     seen: dict[str, list[tuple[int, Fact]]] = {}
-    for index, line in enumerate(document.lines):
-        if len(line.text) > LONGEST or not any(character.isdecimal() for character in line.text):
+    for index in haystack_of(document).lines_with(LITERALS):
+        if len(document.lines[index].text) > LONGEST:
             continue
         for fact in _facts_of(document, index):
             seen.setdefault(fact.key, []).append((index, fact))
@@ -100,7 +102,7 @@ def read(document: Document) -> Reading:
 
 def _facts_of(document: Document, index: int) -> Iterator[Fact]:
     line = document.lines[index]
-    lower = line.text.lower()
+    lower = haystack_of(document).lowered(index)
     for kind, table in TABLES:
         for one in table:
             found = one.search(line.text) if one.literal in lower else None
