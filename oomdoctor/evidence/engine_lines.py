@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from functools import cache
 
 from oomdoctor.record import NamedTuple
@@ -17,15 +18,18 @@ _FREE = r"Initial free memory -?\d[\d.]*\s*[KMGT]i?B"
 
 
 class Pattern(NamedTuple):
-    """One kind of line: `literal` (lower case) is tested before the expression is compiled."""
+    """One kind of line: `literal` (lower case) is tested before the expression is compiled.
+
+    `key` is the fact that it states, or the name that an engine's statement goes by.
+    """
 
     key: str
     literal: str
     source: str
 
-    def search(self, text: str) -> re.Match[str] | None:
-        """Search a line."""
-        return _compiled(self.source).search(text)
+    def search(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
+        """Search a line, or a part of it."""
+        return _compiled(self.source).search(text, start, end)
 
 
 @cache

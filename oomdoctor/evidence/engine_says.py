@@ -12,108 +12,97 @@ Rules ask for a name, not for a text: `matches(serve.says, 'no-cache-blocks')`.
 
 from __future__ import annotations
 
-import re
-from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.evidence import wrapped
+from oomdoctor.evidence.engine_lines import Pattern
 from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.model.core import Fact, Reading
-from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from oomdoctor.model.core import Document, Quote
 
 LEAD, TRAIL = 200, 1200
 
-
-class Statement(NamedTuple):
-    """A statement by name: `literal` (lower case) is tested before the expression."""
-
-    name: str
-    literal: str
-    source: str
-
-
 STATEMENTS = (
-    Statement("no-cache-blocks", "cache blocks", r"No available memory for the cache blocks"),
-    Statement(
+    Pattern("no-cache-blocks", "cache blocks", r"No available memory for the cache blocks"),
+    Pattern(
         "request-exceeds-cache",
         "kv cache",
         r"KV cache is needed, which is larger than|tokens that can be stored in KV cache",
     ),
-    Statement("sampler-warmup", "sampler", r"warming up (?:the )?sampler with \d+ dummy requests"),
-    Statement(
+    Pattern("sampler-warmup", "sampler", r"warming up (?:the )?sampler with \d+ dummy requests"),
+    Pattern(
         "share-not-free",
         "on startup is less than",
         r"on startup is less than desired GPU memory utilization",
     ),
-    Statement("profile-disturbed", "memory profiling", r"Error in memory profiling"),
-    Statement("image-profile", "profile run", r"profile run for multi-?modal"),
-    Statement("image-profile", "encoder cache", r"Encoder cache will be initialized"),
-    Statement(
+    Pattern("profile-disturbed", "memory profiling", r"Error in memory profiling"),
+    Pattern("image-profile", "profile run", r"profile run for multi-?modal"),
+    Pattern("image-profile", "encoder cache", r"Encoder cache will be initialized"),
+    Pattern(
         "raise-static-pool",
         "mem-fraction-static",
         r"Not enough memory.{0,40}try to increase --?mem-fraction-static",
     ),
-    Statement(
+    Pattern(
         "lower-static-pool",
         "mem-fraction-static",
         r"try to (?:reduce|decrease|lower) .{0,12}--?mem-fraction-static"
         r"|set --?mem-fraction-static to a (?:smaller|lower)",
     ),
-    Statement(
+    Pattern(
         "token-budget",
         "not enough memory to handle",
         r"Not enough memory to handle [`\d].{0,60}(?:tokens|max_total_tokens)",
     ),
-    Statement(
+    Pattern(
         "token-budget",
         "need to decrease",
         r"need to decrease .{0,4}--max-batch-(?:prefill|total)-tokens",
     ),
-    Statement("server-warmup", "warmup", r"Method Warmup encountered an error"),
-    Statement("server-warmup", "warmup", r"Warmup\(Generation\(|\bwarmup\{"),
-    Statement("server-warmup", "warmup model", r"Unable to warm-?up (?:the )?model"),
-    Statement(
+    Pattern("server-warmup", "warmup", r"Method Warmup encountered an error"),
+    Pattern("server-warmup", "warmup", r"Warmup\(Generation\(|\bwarmup\{"),
+    Pattern("server-warmup", "warmup model", r"Unable to warm-?up (?:the )?model"),
+    Pattern(
         "buffer-limit",
         "requested buffer size",
         r"Requested buffer size (?:\(\d+\) )?exceeds (?:the )?device (?:memory allocation|\w*buffer"
         r"[_ ]size) limit",
     ),
-    Statement(
+    Pattern(
         "buffer-limit",
         "exceeded max size of memory",
         r"Exceeded max size of memory (?:object )?allocation",
     ),
-    Statement(
+    Pattern(
         "buffer-limit",
         "maximum allowed buffer size",
         r"larger than the maximum allowed buffer size",
     ),
-    Statement("not-recovered", "recover within", r"VRAM usage didn.?t recover within timeout"),
-    Statement(
+    Pattern("not-recovered", "recover within", r"VRAM usage didn.?t recover within timeout"),
+    Pattern(
         "weights-exceed-device",
         "sum of model weight size",
         r"less than the sum of model weight size",
     ),
-    Statement(
+    Pattern(
         "weights-exceed-device",
         "insufficient vram",
         r"Insufficient VRAM (?:in split )?for model(?! and cache)",
     ),
-    Statement(
+    Pattern(
         "weights-exceed-device",
         "memory to load",
         r"not enough (?:gpu |device |video )?memory to load (?:the )?(?:model|weights)",
     ),
-    Statement(
+    Pattern(
         "arena-limit",
         "available memory of",
         r"Available memory of \d+ is smaller than requested bytes of \d+",
     ),
 )
-WORDS = (
+ANCHORS = (
     "memory utilization",
     "on startup",
     "sampler",
@@ -134,35 +123,29 @@ WORDS = (
     "smaller than requested",
     "exceeded max size",
 )
-ANCHORS = WORDS
-
-
-@cache
-def _compiled(source: str) -> re.Pattern[str]:
-    return re.compile(source, re.IGNORECASE)
 
 
 def read(document: Document) -> Reading:
     """Return the names of what the engine says, one per line, each with its place."""
     told: dict[str, Quote] = {}
     for one in STATEMENTS:
-        if one.name not in told:
+        if one.key not in told:
             quote = _place(document, one)
             if quote is not None:
-                told[one.name] = quote
+                told[one.key] = quote
     if not told:
         return Reading()
     said = Fact(key="serve.says", value="\n".join(told), quotes=tuple(told.values()))
     return Reading(facts=(said,))
 
 
-def _place(document: Document, one: Statement) -> Quote | None:
+def _place(document: Document, one: Pattern) -> Quote | None:
     """Return where a statement stands: on a line, or cut over several."""
     haystack = haystack_of(document)
     for index in haystack.telling((one.literal,)):
         line = document.lines[index]
         at = haystack.lowered(index).find(one.literal)
-        found = _compiled(one.source).search(line.text, max(0, at - LEAD), at + TRAIL)
+        found = one.search(line.text, max(0, at - LEAD), at + TRAIL)
         if found is not None:
             return document.quote(line, *found.span())
     cut = wrapped.last(document, one.literal, one.source)

@@ -23,14 +23,15 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.evidence import wrapped
 from oomdoctor.evidence.amounts import derived, flag, stated
+from oomdoctor.evidence.engine_lines import Pattern
 from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.model.core import Reading
 from oomdoctor.units import parse_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from oomdoctor.model.core import Document, Fact, LogLine
+    from oomdoctor.model.core import Document, Fact, LogLine, Quote
 
 ANCHORS = (
     "layers.offload",
@@ -50,22 +51,28 @@ ANCHORS = (
 LONGEST = 6000
 _SIZE = r"[\d.]+ ?[KMGT]?i?B"
 _COUNTS = (
-    (r"\blayers\.offload=(?P<n>\d+)", "serve.gpu_layers"),
-    (r"\blayers\.model=(?P<n>\d+)", "serve.model_layers"),
-    (r"--ctx-size (?P<n>\d+)", "serve.max_len"),
-    (r"--parallel (?P<n>\d+)", "serve.parallel"),
-    (r"--n-gpu-layers (?P<n>\d+)", "serve.gpu_layers"),
-    (r"OLLAMA_NUM_PARALLEL[:=](?P<n>[1-9]\d*)", "serve.parallel"),
-    (r"loading up to (?P<n>\d+) GPU layers", "serve.gpu_layers"),
+    Pattern("serve.gpu_layers", "layers.offload=", r"\blayers\.offload=(?P<n>\d+)"),
+    Pattern("serve.model_layers", "layers.model=", r"\blayers\.model=(?P<n>\d+)"),
+    Pattern("serve.max_len", "--ctx-size ", r"--ctx-size (?P<n>\d+)"),
+    Pattern("serve.parallel", "--parallel ", r"--parallel (?P<n>\d+)"),
+    Pattern("serve.gpu_layers", "--n-gpu-layers ", r"--n-gpu-layers (?P<n>\d+)"),
+    Pattern("serve.parallel", "ollama_num_parallel", r"OLLAMA_NUM_PARALLEL[:=](?P<n>[1-9]\d*)"),
+    Pattern("serve.gpu_layers", "loading up to ", r"loading up to (?P<n>\d+) GPU layers"),
 )
+_MORE = "requires more system memory ("
+_SYSTEM = 'msg="system memory" total="'
 _SIZES = (
-    (rf'memory\.required\.kv="(?P<n>{_SIZE})"', "serve.kv_cache"),
-    (rf'memory\.weights\.total="(?P<n>{_SIZE})"', "serve.weights"),
-    (rf'memory\.graph\.full="(?P<n>{_SIZE})"', "serve.compute_buffer"),
-    (rf"requires more system memory \((?P<n>{_SIZE})\)", "serve.host_required"),
-    (rf"more system memory .{{0,30}}than is available \((?P<n>{_SIZE})\)", "serve.host_available"),
-    (rf'msg="system memory" total="(?P<n>{_SIZE})"', "host.ram_total"),
-    (rf'msg="system memory" total="[^"]+" free="(?P<n>{_SIZE})"', "serve.host_available"),
+    Pattern("serve.kv_cache", "memory.required.kv=", rf'memory\.required\.kv="(?P<n>{_SIZE})"'),
+    Pattern("serve.weights", "memory.weights.total=", rf'memory\.weights\.total="(?P<n>{_SIZE})"'),
+    Pattern("serve.compute_buffer", "memory.graph.full=", rf'memory\.graph\.full="(?P<n>{_SIZE})"'),
+    Pattern("serve.host_required", _MORE, rf"requires more system memory \((?P<n>{_SIZE})\)"),
+    Pattern(
+        "serve.host_available",
+        "than is available (",
+        rf"more system memory .{{0,30}}than is available \((?P<n>{_SIZE})\)",
+    ),
+    Pattern("host.ram_total", _SYSTEM, rf'{_SYSTEM}(?P<n>{_SIZE})"'),
+    Pattern("serve.host_available", _SYSTEM, rf'{_SYSTEM}[^"]+" free="(?P<n>{_SIZE})"'),
 )
 _PARTS = {
     "model weights": "serve.weights",
@@ -102,22 +109,19 @@ def read(document: Document) -> Reading:
 
 def _cut_facts(document: Document) -> Iterator[Fact]:
     """Yield the figures of lines that were cut into several."""
-    for pattern, key in _COUNTS:
-        cut = wrapped.last(document, _word_of(pattern), pattern)
+    for one in (*_COUNTS, *_SIZES):
+        cut = wrapped.last(document, one.literal, one.source)
         if cut is not None:
-            yield stated(key, int(cut.match["n"]), *cut.quotes())
-    for pattern, key in _SIZES:
-        cut = wrapped.last(document, _word_of(pattern), pattern)
-        size = parse_size(cut.match["n"]) if cut is not None else None
-        if cut is not None and size is not None:
-            yield stated(key, size.bytes, *cut.quotes(), slack=size.slack_bytes)
+            yield from _figure(one, cut.match, cut.quotes())
 
 
-@cache
-def _word_of(pattern: str) -> str:
-    """Return the longest literal of a pattern, in lower case."""
-    plain = pattern.replace(r"\b", "|").replace(r"\.", "\0").replace(r"\(", "|")
-    return max(re.split(r"[|\\^$*+?{}\[\]().]", plain), key=len).replace("\0", ".").lower()
+def _figure(one: Pattern, hit: re.Match[str], quotes: Sequence[Quote]) -> Iterator[Fact]:
+    if one in _COUNTS:
+        yield stated(one.key, int(hit["n"]), *quotes)
+        return
+    size = parse_size(hit["n"])
+    if size is not None:
+        yield stated(one.key, size.bytes, *quotes, slack=size.slack_bytes)
 
 
 def _part_of(line: LogLine, parts: dict[tuple[str, str], tuple[int, LogLine]]) -> None:
@@ -132,16 +136,11 @@ def _part_of(line: LogLine, parts: dict[tuple[str, str], tuple[int, LogLine]]) -
 
 
 def _facts_of(document: Document, line: LogLine) -> Iterator[Fact]:
-    for pattern, key in _COUNTS:
-        hit = _compiled(pattern).search(line.text)
+    lowered = line.text.lower()
+    for one in (*_COUNTS, *_SIZES):
+        hit = one.search(line.text) if one.literal in lowered else None
         if hit is not None:
-            yield stated(key, int(hit["n"]), document.quote(line, *hit.span()))
-    for pattern, key in _SIZES:
-        hit = _compiled(pattern).search(line.text)
-        size = parse_size(hit["n"]) if hit is not None else None
-        if hit is not None and size is not None:
-            quote = document.quote(line, *hit.span())
-            yield stated(key, size.bytes, quote, slack=size.slack_bytes)
+            yield from _figure(one, hit, (document.quote(line, *hit.span()),))
     hit = _compiled(_VERSION).search(line.text)
     if hit is not None:
         yield stated("env.ollama", hit["n"], document.quote(line, *hit.span()))
