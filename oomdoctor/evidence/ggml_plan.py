@@ -12,7 +12,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from oomdoctor.evidence.amounts import Amount, derived, stated
+from oomdoctor.evidence.amounts import MIB, Amount, bytes_fact, derived, stated
 from oomdoctor.units import size_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from oomdoctor.model.core import Document, Fact, LogLine
 
-_MIB = 1 << 20
 _DEVICE = r"(?P<device>(?:CUDA|ROCm|HIP|Vulkan|SYCL|CANN|MUSA|Metal|MTL|CPU)\w*?)"
 _KEYS = {"": "serve.weights", "kv": "serve.kv_cache", "compute": "serve.compute_buffer"}
 _SOURCE = "buffers planned for the device over the bytes that were free on it"
@@ -133,7 +132,7 @@ class Plan:
         parts = [one for (device, _), one in self.buffers.items() if device == name]
         if self.refused is not None and re.sub(r"\D", "", name) == self.refused[0]:
             size = self.refused[1]
-            known = any(abs(one.bytes - size.bytes) <= _MIB for one in parts)
+            known = any(abs(one.bytes - size.bytes) <= MIB for one in parts)
             parts = parts if known else [*parts, size]
         if not parts:
             return None
@@ -151,9 +150,9 @@ def balance_facts(plan: Plan) -> Iterator[Fact]:
     failing = next((name for name in names if re.sub(r"\D", "", name) == at), None)
     failing = failing or (names[0] if len(names) == 1 else None)
     if failing is not None:
-        yield _fact("gpu.free", plan.free[failing])
+        yield bytes_fact("gpu.free", plan.free[failing])
         if failing in plan.total:
-            yield _fact("gpu.total", plan.total[failing])
+            yield bytes_fact("gpu.total", plan.total[failing])
     if len(names) > 1:
         yield _summed("serve.available", list(plan.free.values()))
     if failing is not None and not any(name == failing for name, _ in plan.buffers):
@@ -175,14 +174,10 @@ def balance_facts(plan: Plan) -> Iterator[Fact]:
 
 
 def _amount(document: Document, line: LogLine, hit: re.Match[str], digits: str) -> Amount:
-    size = size_of(digits, _MIB)
+    size = size_of(digits, MIB)
     return Amount(
         bytes=size.bytes, slack_bytes=size.slack_bytes, quote=document.quote(line, *hit.span())
     )
-
-
-def _fact(key: str, one: Amount) -> Fact:
-    return stated(key, one.bytes, one.quote, slack=one.slack_bytes)
 
 
 def _summed(key: str, parts: list[Amount]) -> Fact:
