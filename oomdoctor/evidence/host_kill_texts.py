@@ -10,8 +10,10 @@
       Reason:       OOMKilled
     The node was low on resource: memory. Threshold quantity: 100Mi, available: 80112Ki.
     [ERROR] [launch.py:434:sigkill_handler] ['python', 'train.py'] exits with return code = -9
+    mpirun noticed that process rank 3 with PID 811 on node node-a exited on signal 9 (Killed).
+    =   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES  /  =   EXIT CODE: 9
+    job 311 exceeds job hard limit "h_vmem" of queue "gpu.q@node-a" (68731322368 > limit:687...)
     ./run.sh: line 28:     7 Killed                  python train.py
-    nbclient.exceptions.DeadKernelError: Kernel died
 
 Exit status 137 and `Killed` say only that somebody sent signal 9.
 """
@@ -93,10 +95,11 @@ KILLS: tuple[Sign, ...] = (
             *("job killed: ", "cgroup mem limit exceeded", "term_memlimit", "gone over memory"),
             *("for exceeding memory limits", 'hard limit "h_', "cgroup memory limit"),
             *("killed due to memory usage", "replicas low on memory", "replica low on memory"),
-            "memory limit of ",
+            *("memory limit of ", 'hard limit "s_', 'soft limit "h_', 'soft limit "s_'),
         ),
         r"PBS: job killed: v?p?mem \d+\w* exceeded limit|Cgroup mem limit exceeded|TERM_MEMLIMIT"
         r"|gone over (?:cgroup )?memory limit|killed by YARN for exceeding memory limits"
+        r"|exceeds job (?:hard|soft) limit \"[hs]_(?:vmem|rss)\""
         r"|exceeded hard limit \"h_(?:vmem|rss|data)\"|exceeded (?:its )?cgroup memory limit"
         r"|[Cc]ontainer killed due to memory usage|[Rr]eplicas? low on memory"
         r"|[Mm]emory limit of \d+ ?[KMG]i?B? (?:was )?exceeded",
@@ -136,7 +139,7 @@ KILLS: tuple[Sign, ...] = (
         _REACH,
     ),
     _sigkill(
-        ("sigkill", "signals.sigkill", "perhaps out of memory", "signal 9", "signal: killed"),
+        ("sigkill", "signal 9", "signal: killed"),
         r"Signal 9 \(SIGKILL\)|Signals\.SIGKILL|\bSIGKILLed\b|was sent SIGKILL|\bSIGKILL\(-9\)"
         r"|(?:killed|terminated) (?:by|with) (?:signal )?(?:9 )?\(?SIGKILL|signal: SIGKILL"
         r"|(?i:killed by signal:? 9\b|signal 9[ ,:(]{1,3}sigkill)"
@@ -158,17 +161,17 @@ KILLS: tuple[Sign, ...] = (
         r"|(?i:\buncaught signal: 9\b)",
     ),
     _sigkill(
+        (
+            *("exited on signal 9", "signal kill (9)", "exit code: ", "srun: error:"),
+            "killed by signal: 9",
+        ),
+        r"exited on signal 9 \(Killed\)|died through signal KILL \(9\)"
+        r"|^=\s+(?:EXIT CODE|KILLED BY SIGNAL): 9\b.{0,20}$|^\s*Exit code: {1,20}137\s*$"
+        r"|srun: error: \S+: tasks? [\d,-]+: Killed\b",
+    ),
+    _sigkill(
         ("killed", "已杀死", "getötet", "убито"),
         r"(?:^|it/s\])\s*(?:Killed|已杀死|Getötet|Убито)(?:: 9)?\s*$|: line \d+:\s+\d+ Killed\b"
         r"|^\[\d+\][+-]?\s+(?:\d+ )?[Kk]illed\b|^\S*sh: (?:\d+ )?[Kk]illed\b|\*\*\* \[.*\] Killed$",
-    ),
-    Sign(
-        ("terminated abruptly while", "kernel died", "kernel appears to have died", "deadkernel"),
-        r"process in the process pool was terminated abruptly|\bkernel appears to have died"
-        r"|DeadKernelError|^\W{0,4}[Kk]ernel died\b",
-        "lost",
-        (("launch.worker_lost", True),),
-        "lost",
-        _REACH,
     ),
 )

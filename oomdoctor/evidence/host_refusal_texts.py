@@ -106,7 +106,7 @@ REFUSALS: tuple[Sign, ...] = (
         "paging",
     ),
     Sign(
-        ("cuda host alloc", "cudahostalloc", "cudahostregister", "cumemhost", "cumemallochost"),
+        ("cudahostalloc", "cudahostregister", "cumemhost", "cumemallochost"),
         r"\b(?:cudaHostAlloc|cudaHostRegister|cuMemHostAlloc|cuMemAllocHost|cuMemHostRegister)\w*"
         r"[^\n]{0,80}?(?i:out.?of.?memory)",
         "host-oom",
@@ -131,7 +131,7 @@ REFUSALS: tuple[Sign, ...] = (
         r"|unable to allocate memory for chunk",
     ),
     _refused(
-        ("malloc of size", "alloc of size", "memory allocation of", "commit_memory("),
+        ("alloc of size", "commit_memory("),
         r"\b(?:malloc|realloc|calloc) of size (?P<host>\d+) failed"
         r"|\bos::commit_memory\([^)]{0,80}\) failed",
     ),

@@ -255,3 +255,19 @@ def test_a_shared_object_fails_for_the_reason_that_is_given(reason: str, fact: s
         f"RuntimeError: unable to open shared memory object </torch_3_9> in read-write mode{reason}"
     )
     assert [fact] == [one.key for one in host_signs.read(document_of(text)).facts]
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("Job deleted at request of ada@login1", "host.ended_outside"),
+        ("Received 1 death signal, shutting down workers", "host.ended_outside"),
+        ("ncclRemoteError: A call failed, possibly for a network error", "launch.nccl_failed"),
+        ("ABORTED: Task /job:worker/task:1 heartbeat timeout", "launch.peer_lost"),
+        ("locked memory of 64 KiB is too small", "fault.memlock"),
+        ('job 9 exceeds job soft limit "s_rss" of queue "a@b" (9 > limit:8)', "host.oom_kill"),
+    ],
+)
+def test_every_text_of_the_launchers_is_reached(text: str, fact: str) -> None:
+    (failure,) = host_signs.read(document_of(text)).failures
+    assert fact in {one.key for one in failure.facts}
