@@ -11,10 +11,8 @@ The table is read by `torch_lookalikes`.
 
 from __future__ import annotations
 
-from oomdoctor.evidence.device_signs import other
+from oomdoctor.evidence.device_signs import FAR, other
 from oomdoctor.evidence.signs import Sign
-
-_FAR = 1_000_000_000
 
 NEGATIVE = Sign(
     ("negative dimension",),
@@ -22,7 +20,7 @@ NEGATIVE = Sign(
     "size",
     (("fault.size_overflow", True),),
     "negative-size",
-    _FAR,
+    FAR,
 )
 NEGATIVE_RESERVE = NEGATIVE._replace(
     kind="gpu-oom",
@@ -51,7 +49,6 @@ SIZES = (
             "maximum allowed dimension",
             "maximum supported dimension",
             "tensor is too large",
-            "too many elements",
         ),
         r"(?i)Storage size calculation overflowed|integer multiplication overflow"
         r"|numel: integer|must fit into 32-bit index math|canUse32BitIndexMath.{0,80}FAILED"
@@ -60,7 +57,7 @@ SIZES = (
         "size",
         (("fault.size_overflow", True),),
         "size",
-        _FAR,
+        FAR,
     ),
     Sign(
         ("tried to allocate 18446", "tried to allocate -"),
@@ -68,7 +65,7 @@ SIZES = (
         "size",
         (("fault.size_overflow", True),),
         "size",
-        _FAR,
+        FAR,
     ),
 )
 LIMITS = (
@@ -98,7 +95,7 @@ LIMITS = (
         "kernel",
     ),
     other(
-        ("could not unlink the shared memory file", "'/dev/shm/", "</torch_"),
+        ("could not unlink the shared memory file", "'/dev/shm/"),
         r"could not unlink the shared memory file.*(?:No such file|\(2\))"
         r"|No such file or directory: '/dev/shm/",
         "host.shm_race",
@@ -122,15 +119,15 @@ COLLECTIVES = (
         "collective",
         (("collective.mismatch", True),),
         "mismatch",
-        _FAR,
+        FAR,
     ),
     Sign(
-        ("watchdog got stuck", "heartbeat monitor timed out", "missed heartbeat"),
+        ("watchdog got stuck", "heartbeat monitor timed out"),
         r"watchdog got stuck for \d+ seconds|heartbeat monitor timed out",
         "collective",
         (("collective.hang", True),),
         "hang",
-        _FAR,
+        FAR,
     ),
 )
 ADDRESSES = (
@@ -146,7 +143,7 @@ ADDRESSES = (
         "illegal-access",
         (("fault.illegal_access", True),),
         "illegal",
-        _FAR,
+        FAR,
     ),
 )
 SIGNS: tuple[Sign, ...] = (*SIZES, *LIMITS, *INDEXES, *COLLECTIVES, *ADDRESSES)
