@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.model.core import RuleFault
 from oomdoctor.model.enums import Truth
-from oomdoctor.record import dataclass
+from oomdoctor.record import dataclass, replace
 from oomdoctor.rules.evaluate import condition_verdict, leaves_of, weigh
 from oomdoctor.rules.leaves import timed_out_patterns
 from oomdoctor.rules.patterns import was_any_stopped
@@ -70,7 +70,7 @@ def judge(ruleset: RuleSet, book: FactBook, *, certain: str = "unknown") -> Judg
     open_rules: list[tuple[str, tuple[str, ...]]] = []
     faults = [RuleFault(code=code, message=message) for code, message in ruleset.faults]
     known: dict[int, Verdict] = {}
-    idle = _trains_nothing(book)
+    idle = trains_nothing(book)
     for rule in sorted(ruleset.rules, key=lambda rule: rule.code):
         try:
             gate = condition_verdict(rule.when, book, known)
@@ -84,8 +84,7 @@ def judge(ruleset: RuleSet, book: FactBook, *, certain: str = "unknown") -> Judg
                 open_rules.append((rule.code, tuple(sorted(gate.missing))))
             cause = ruleset.causes[rule.cause]
             weights = weigh(rule, book, known)
-            damped = math.log(_TRAINS_NOTHING) if idle and cause.training else 0.0
-            candidates.append(_candidate(rule, cause, gate, weights, certain, damped=damped))
+            candidates.append(_candidate(rule, cause, gate, weights, certain, idle=idle))
             faults += _stopped_patterns(rule, gate, weights, book)
         except Exception as fault:  # noqa: BLE001 - a bug in one rule never hides the others
             faults.append(RuleFault(code=rule.code, message=f"{type(fault).__name__}: {fault}"))
@@ -119,7 +118,7 @@ def _stopped_patterns(
     ]
 
 
-def _trains_nothing(book: FactBook) -> bool:
+def trains_nothing(book: FactBook) -> bool:
     """Say whether nothing is trained: the job says so, or its engine cannot train."""
     fact = book.get("run.inference_only")
     return fact is not None and fact.value is True
@@ -132,17 +131,23 @@ def _candidate(
     weights: tuple[Weight, ...],
     certain: str,
     *,
-    damped: float,
+    idle: bool,
 ) -> Candidate:
     nats = sum(weight.nats for weight in weights if weight.counted)
-    score = damped + score_of(cause, nats, certain, is_open=gate.truth is Truth.UNKNOWN)
+    score = score_of(cause, nats, certain, is_open=gate.truth is Truth.UNKNOWN, idle=idle)
     return Candidate(rule=rule, cause=cause, gate=gate, weights=weights, score=score)
 
 
-def score_of(cause: Cause, nats: float, certain: str, *, is_open: bool) -> float:
-    """Return the log score of a cause: its prior, its evidence, and what damps it."""
+def score_of(
+    cause: Cause, nats: float, certain: str, *, is_open: bool, idle: bool = False
+) -> float:
+    """Return the log score of a cause: its prior, its evidence, and what damps it.
+
+    `idle` says that the job trains nothing.
+    """
     score = math.log(cause.prior if cause.prior > 0 else _FALLBACK_PRIOR) + nats
     score += math.log(OPEN_GATE_FACTOR) if is_open else 0.0
+    score += math.log(_TRAINS_NOTHING) if idle and cause.training else 0.0
     return score + math.log(_foreign_factor(resource_of(cause), certain, is_open=is_open))
 
 
@@ -171,14 +176,6 @@ def strongest_per_cause(candidates: Iterable[Candidate]) -> tuple[Candidate, ...
     kept = []
     for group in groups.values():
         best, *rest = sorted(group, key=lambda c: (-c.score, c.is_open, c.rule.code))
-        kept.append(
-            Candidate(
-                rule=best.rule,
-                cause=best.cause,
-                gate=best.gate,
-                weights=best.weights,
-                score=best.score,
-                other_codes=tuple(sorted(c.rule.code for c in rest)),
-            )
-        )
+        others = tuple(sorted(c.rule.code for c in rest))
+        kept.append(replace(best, other_codes=others) if others else best)
     return tuple(sorted(kept, key=lambda c: (-c.score, c.cause.id)))

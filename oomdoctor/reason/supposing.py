@@ -6,10 +6,17 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.facts.given import parse_given
 from oomdoctor.model.enums import Truth
-from oomdoctor.reason.candidates import Candidate, resource_of, score_of
+from oomdoctor.reason.candidates import (
+    Candidate,
+    resource_of,
+    score_of,
+    strongest_per_cause,
+    trains_nothing,
+)
 from oomdoctor.reason.rank import calibrated, lend_to_broader, posterior
 from oomdoctor.reason.resource import certain_resource, leaning_of
-from oomdoctor.rules.evaluate import condition_verdict, leaves_of, nats
+from oomdoctor.record import NamedTuple
+from oomdoctor.rules.evaluate import condition_verdict, counted_lines, leaves_of, nats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,13 +41,8 @@ class Belief:
 
     def __init__(self, candidates: Iterable[Candidate]) -> None:
         """Keep the strongest candidate of each cause; the masses are found when asked for."""
-        best: dict[str, Candidate] = {}
-        for one in candidates:
-            held = best.get(one.cause.id)
-            if held is None or (-one.score, one.is_open) < (-held.score, held.is_open):
-                best[one.cause.id] = one
-        self._candidates = list(best.values())
-        self.scores = {name: one.score for name, one in best.items()}
+        self._candidates = strongest_per_cause(candidates)
+        self.scores = {one.cause.id: one.score for one in self._candidates}
 
     def __getattr__(self, name: str) -> dict[str, float]:
         """Normalise the scores, the first time that somebody looks."""
@@ -66,23 +68,33 @@ class Belief:
         return max(self.scores, key=self.masses.__getitem__) if self.scores else OTHER
 
 
+class Damping(NamedTuple):
+    """What damps whole causes: the resource that certainly ran out, and whether nothing trains."""
+
+    certain: str
+    idle: bool
+
+
 class Weighed:
     """One rule on the book: its gate and the nats of each line, kept to be reused."""
 
-    __slots__ = ("cause", "gate", "groups", "lines", "rule")
+    __slots__ = ("cause", "gate", "lines", "rule")
 
     def __init__(self, rule: Rule, cause: Cause, book: FactBook, known: dict[int, Verdict]) -> None:
         """Judge the gate and all evidence lines."""
         self.rule, self.cause = rule, cause
         self.gate = condition_verdict(rule.when, book, known)
-        self.groups = [line.group for line in rule.evidence]
         self.lines = [
             nats(line, condition_verdict(line.condition, book, known).truth)
             for line in rule.evidence
         ]
 
     def again(
-        self, touched: Iterable[int], book: FactBook, known: dict[int, Verdict], certain: str
+        self,
+        touched: Iterable[int],
+        book: FactBook,
+        known: dict[int, Verdict],
+        damping: Damping,
     ) -> Candidate | None:
         """Judge the parts that were touched (-1 is the gate) on another book; None if out."""
         gate, lines = self.gate, self.lines
@@ -95,8 +107,10 @@ class Weighed:
                 lines[at] = nats(line, condition_verdict(line.condition, book, known).truth)
         if gate.truth is Truth.FALSE:
             return None
-        total = _total(lines, self.groups)
-        score = score_of(self.cause, total, certain, is_open=gate.truth is Truth.UNKNOWN)
+        total = sum(lines[at] for at in counted_lines(self.rule, lines))
+        is_open = gate.truth is Truth.UNKNOWN
+        certain, idle = damping
+        score = score_of(self.cause, total, certain, is_open=is_open, idle=idle)
         return Candidate(rule=self.rule, cause=self.cause, gate=gate, weights=(), score=score)
 
 
@@ -122,8 +136,8 @@ class Supposing:
             except Exception:  # noqa: BLE001, PERF203, S112 - one rule's bug never hides the others
                 continue
         self._readers = _readers([one.rule for one in self._rules])
-        self._certain = leaning_of(certain_resource(book, event), book, event)
-        self._held = [one.again((), book, {}, self._certain) for one in self._rules]
+        self._damping = self._damping_on(book)
+        self._held = [one.again((), book, {}, self._damping) for one in self._rules]
         self.now = _belief(self._held)
 
     def given(self, items: Iterable[str]) -> Belief:
@@ -136,14 +150,18 @@ class Supposing:
         for key in _changed(self._book.facts, book.facts):
             for rule, part in self._readers.get(key, ()):
                 touched.setdefault(rule, set()).add(part)
-        certain = leaning_of(certain_resource(book, self._event), book, self._event)
-        if certain != self._certain:
+        damping = self._damping_on(book)
+        if damping != self._damping:
             touched = {at: touched.get(at, set()) for at in range(len(self._rules))}
         known: dict[int, Verdict] = {}
         candidates = list(self._held)
         for at, parts in touched.items():
-            candidates[at] = self._rules[at].again(parts, book, known, certain)
+            candidates[at] = self._rules[at].again(parts, book, known, damping)
         return _belief(candidates)
+
+    def _damping_on(self, book: FactBook) -> Damping:
+        certain = leaning_of(certain_resource(book, self._event), book, self._event)
+        return Damping(certain, trains_nothing(book))
 
 
 def _broad(candidates: Sequence[Candidate]) -> set[str]:
@@ -165,18 +183,6 @@ def _belief(candidates: Iterable[Candidate | None]) -> Belief:
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> set[str]:
     """Return the keys whose fact is another one."""
     return {key for key in after.keys() | before.keys() if before.get(key) is not after.get(key)}
-
-
-def _total(lines: Sequence[float], groups: Sequence[str | None]) -> float:
-    """Add up the nats; of each group only the strongest line counts."""
-    total = 0.0
-    strongest: dict[str, float] = {}
-    for value, group in zip(lines, groups, strict=True):
-        if group is None:
-            total += value
-        elif abs(value) > abs(strongest.get(group, 0.0)):
-            strongest[group] = value
-    return total + sum(strongest.values())
 
 
 def _readers(rules: Sequence[Rule]) -> dict[str, list[tuple[int, int]]]:

@@ -12,7 +12,7 @@ from oomdoctor.rules.leaves import amount, leaf_verdict, timed_out_patterns
 from oomdoctor.rules.truth import combine, negate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from oomdoctor.facts.book import FactBook
     from oomdoctor.model.core import Quote, Value
@@ -103,27 +103,29 @@ def weigh(
     """Weigh all evidence lines; of each group only the strongest one counts."""
     verdicts = [condition_verdict(line.condition, book, known) for line in rule.evidence]
     values = [nats(*pair) for pair in zip(rule.evidence, (v.truth for v in verdicts), strict=True)]
-    strongest: dict[str, int] = {}
-    for at, line in enumerate(rule.evidence):
-        if line.group is not None:
-            held = strongest.setdefault(line.group, at)
-            if abs(values[at]) > abs(values[held]):
-                strongest[line.group] = at
+    counted = counted_lines(rule, values)
     return tuple(
         Weight(
             label=line.label,
             verdict=verdicts[at],
             nats=values[at],
             group=line.group,
-            counted=line.group is None or strongest[line.group] == at,
+            counted=at in counted,
         )
         for at, line in enumerate(rule.evidence)
     )
 
 
-def total_nats(weights: tuple[Weight, ...]) -> float:
-    """Add up the lines that count."""
-    return sum(weight.nats for weight in weights if weight.counted)
+def counted_lines(rule: Rule, values: Sequence[float]) -> set[int]:
+    """Return the places of the lines that count: of each group only the strongest one."""
+    counted: set[int] = set()
+    strongest: dict[str, int] = {}
+    for at, line in enumerate(rule.evidence):
+        if line.group is None:
+            counted.add(at)
+        elif abs(values[at]) > abs(values[strongest.setdefault(line.group, at)]):
+            strongest[line.group] = at
+    return counted.union(strongest.values())
 
 
 def guarded_gate(rule: Rule, book: FactBook) -> Verdict | RuleFault:

@@ -36,6 +36,25 @@ def test_supposing_nothing_agrees_with_the_ranking() -> None:
     assert pytest.approx(expected) == {name: now.masses[name] for name in now.scores}
 
 
+def test_supposing_nothing_agrees_where_nothing_is_trained() -> None:
+    book = book_of(*BARE, "run.inference_only=true")
+
+    now = Supposing(RULES, book).now
+    ranking = rank(RULES, book, certain="gpu")
+
+    expected = {
+        c.cause.id: p for c, p in zip(ranking.candidates, ranking.probabilities, strict=True)
+    }
+    assert pytest.approx(expected) == {name: now.masses[name] for name in now.scores}
+
+
+def test_supposing_that_nothing_is_trained_agrees_too() -> None:
+    supposed = Supposing(RULES, book_of(*BARE)).given(["run.inference_only=true"])
+    anew = Supposing(RULES, book_of(*BARE, "run.inference_only=true")).now
+
+    assert pytest.approx(anew.masses) == supposed.masses
+
+
 def test_supposing_a_fact_agrees_with_judging_everything_anew() -> None:
     book = book_of(*BARE)
 
