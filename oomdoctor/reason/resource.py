@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from oomdoctor.reason.candidates import resource_of
+from oomdoctor.reason.rank import support
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,9 +60,11 @@ _NOT_MEMORY_KINDS = frozenset({"assert", "illegal-access", "collective", "size",
 _CAP_ROOM = 0.06
 _SETTLED_MASS = 0.75
 _OFF_CARD = ("host", "not_memory")
-# A rule whose evidence adds this much (odds of 7) is a sign by itself, if its gate is true.
+# A rule whose evidence adds this much (odds of 7) is a sign by itself, if a log opens its gate: a
+# table of the cards shows who uses them, in a healthy run as well.
 _SIGN_NATS = 2.0
-_LOG_KEYS = ("log.", "trace.", "gpu.", "growth.", "host.", "oom.", "torch.")
+_LOG_KEYS = ("log.", "trace.", "growth.", "host.", "oom.", "torch.")
+_UNOWNED_BYTES = 2 * 1024**3
 
 
 def certain_resource(book: FactBook, event: Failure | None) -> str:
@@ -173,11 +176,13 @@ def signs_of(book: FactBook, ranking: Ranking) -> tuple[Quote, ...] | None:
         keys.append("gpu.used_share")
     if _above(book.facts, "gpu.not_found_rows", 0):
         keys.append("gpu.not_found_rows")
+    if book.value("gpu.process_table_empty") is True:
+        keys += ["gpu.used"] * _above(book.facts, "gpu.used", _UNOWNED_BYTES)
     if _is_growing(book):
         keys.append("growth.per_step")
     facts = [fact for fact in (book.get(key) for key in keys) if fact is not None]
     quotes = [quote for fact in facts for quote in fact.quotes]
-    by_rule = _sign_by_rule(ranking)
+    by_rule = _sign_by_rule(book, ranking)
     if not facts and by_rule is None:
         return None
     return tuple(dict.fromkeys([*quotes, *(by_rule or ())]))
@@ -198,11 +203,12 @@ def _is_growing(book: FactBook) -> bool:
     )
 
 
-def _sign_by_rule(ranking: Ranking) -> tuple[Quote, ...] | None:
+def _sign_by_rule(book: FactBook, ranking: Ranking) -> tuple[Quote, ...] | None:
+    """Return what opened the gate of a leading cause that is sure by itself, if a log did."""
     top = ranking.top
-    if top is None or top.is_open or not any(key.startswith(_LOG_KEYS) for key in top.gate.read):
+    if top is None or top.is_open or not ranking.conclusive or support(top) < _SIGN_NATS:
         return None
-    nats = sum(weight.nats for weight in top.weights if weight.counted)
-    if nats < _SIGN_NATS or not ranking.conclusive or not top.gate.quotes:
-        return None
-    return top.gate.quotes
+    decisive = frozenset(top.gate.quotes)
+    facts = (book.get(key) for key in top.gate.read if key.startswith(_LOG_KEYS))
+    told = any(not decisive.isdisjoint(fact.quotes) for fact in facts if fact is not None)
+    return top.gate.quotes if told else None

@@ -13,7 +13,19 @@ from oomdoctor.reason.resource import (
     leaning_of,
     signs_of,
 )
-from tests.unit.reason.builders import GIB, book, cause, fact, failure, line, rule, ruleset
+from oomdoctor.record import replace
+from oomdoctor.rules.shape import Condition
+from tests.unit.reason.builders import (
+    GIB,
+    book,
+    cause,
+    fact,
+    failure,
+    leaf,
+    line,
+    rule,
+    ruleset,
+)
 
 EMPTY = rank(ruleset([], []), book())
 
@@ -180,14 +192,35 @@ def test_a_steady_rise_is_a_sign_but_a_running_maximum_is_not() -> None:
     assert signs_of(book(growth__quantity="running-max", **series), EMPTY) is None
 
 
+def test_an_empty_process_table_beside_used_memory_is_a_sign() -> None:
+    held = {"gpu__process_table_empty": True, "gpu__used": 20 * GIB}
+    idle = {"gpu__process_table_empty": True, "gpu__used": GIB // 2}
+    owned = {"gpu__process_table_empty": False, "gpu__used": 20 * GIB}
+
+    assert signs_of(book(**held), EMPTY) is not None
+    assert signs_of(book(**idle), EMPTY) is None
+    assert signs_of(book(**owned), EMPTY) is None
+
+
 def test_a_rule_that_is_sure_of_lines_in_the_log_is_a_sign() -> None:
     sure = [line("gpu.same_program_rows > 3", 0.95, 0.01)]
-    rules = ruleset(
-        [rule("E", "a", "gpu.process_rows > 0", evidence=sure)], [cause("a", prior=0.5)]
-    )
+    rules = ruleset([rule("E", "a", "growth.points > 0", evidence=sure)], [cause("a", prior=0.5)])
 
-    many = book(gpu__process_rows=8, gpu__same_program_rows=8)
-    few = book(gpu__process_rows=8)
+    many = book(growth__points=9, gpu__same_program_rows=8)
+    few = book(growth__points=9)
 
     assert signs_of(many, rank(rules, many)) is not None
     assert signs_of(few, rank(rules, few)) is None
+
+
+def test_a_rule_that_is_sure_of_a_device_table_alone_is_no_sign() -> None:
+    sure = [line("gpu.same_program_rows > 3", 0.95, 0.01)]
+    either = Condition(op="any", parts=(leaf("gpu.process_rows > 0"), leaf("oom.seen")))
+    gated = replace(rule("E", "a", evidence=sure), when=either)
+    rules = ruleset([gated], [cause("a", prior=0.5)])
+    rows = book(gpu__process_rows=8, gpu__same_program_rows=8)
+
+    ranking = rank(rules, rows)
+
+    assert ranking.conclusive
+    assert signs_of(rows, ranking) is None
