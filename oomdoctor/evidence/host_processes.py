@@ -17,13 +17,14 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.amounts import derived, stated
+from oomdoctor.evidence.kernel_tasks import Row, summed
 from oomdoctor.model.core import Reading
-from oomdoctor.record import NamedTuple
 from oomdoctor.units import unit_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from oomdoctor.evidence.kernel_tasks import Tasks
     from oomdoctor.model.core import Document, Fact, LogLine
 
 ANCHORS = ("%mem", " vsz ", "rss", " res ", " rl ", " sl ")
@@ -31,12 +32,6 @@ LONGEST = 2000
 _LEAST = 1 << 28
 """A program below 256 MiB says nothing about who filled the memory."""
 _MOST_ROWS = 2000
-
-
-class _Row(NamedTuple):
-    name: str
-    resident: int
-    line: LogLine
 
 
 @cache
@@ -49,13 +44,10 @@ def _aux_row() -> re.Pattern[str]:
 
 def read(document: Document) -> Reading:
     """Return the program that holds most, with its processes and their sum."""
-    rows = list(_rows(document))
-    if not rows:
-        return Reading()
-    return Reading(facts=tuple(_facts_of(document, rows)))
+    return Reading(facts=tuple(_facts_of(document, summed(_rows(document)))))
 
 
-def _rows(document: Document) -> Iterator[_Row]:
+def _rows(document: Document) -> Iterator[Row]:
     columns: list[str] = []
     seen = 0
     for line in document.lines:
@@ -72,16 +64,16 @@ def _rows(document: Document) -> Iterator[_Row]:
             yield row
 
 
-def _of_aux(line: LogLine) -> _Row | None:
+def _of_aux(line: LogLine) -> Row | None:
     if ":" not in line.text[:LONGEST]:
         return None
     found = _aux_row().match(line.text[:LONGEST])
     if found is None:
         return None
-    return _Row(_program(found["command"]), int(found["rss"]) << 10, line)
+    return Row(_program(found["command"]), int(found["rss"]) << 10, line)
 
 
-def _of_columns(line: LogLine, columns: Sequence[str]) -> _Row | None:
+def _of_columns(line: LogLine, columns: Sequence[str]) -> Row | None:
     words = line.text[:LONGEST].split(None, len(columns) - 1)
     if len(words) < len(columns):
         return None
@@ -92,7 +84,7 @@ def _of_columns(line: LogLine, columns: Sequence[str]) -> _Row | None:
     if found is None or not row.get("PID", "0").isdecimal():
         return None
     unit = unit_bytes(found[2] or "K") or 1
-    return _Row(_program(command), int(float(found[1]) * unit), line)
+    return Row(_program(command), int(float(found[1]) * unit), line)
 
 
 def _program(command: str) -> str:
@@ -100,18 +92,13 @@ def _program(command: str) -> str:
     return command.split(maxsplit=1)[0].rsplit("/", 1)[-1].rstrip(":")[:40]
 
 
-def _facts_of(document: Document, rows: Sequence[_Row]) -> Iterator[Fact]:
-    held: dict[str, list[_Row]] = {}
-    for row in rows:
-        held.setdefault(row.name, []).append(row)
-    name, own = max(held.items(), key=lambda pair: sum(row.resident for row in pair[1]))
-    total = sum(row.resident for row in own)
-    if total < _LEAST:
+def _facts_of(document: Document, tasks: Sequence[Tasks]) -> Iterator[Fact]:
+    if not tasks or tasks[0].resident < _LEAST:
         return
-    own = sorted(own, key=lambda row: -row.resident)
-    quotes = [document.quote(row.line) for row in own[:5]]
+    first = tasks[0]
+    quotes = [document.quote(line) for line in first.lines]
     source = "resident column of the process table"
-    yield stated("host.tasks_name", name, quotes[0])
-    yield derived("host.tasks", len(own), *quotes, source="rows of that program")
-    yield derived("host.tasks_resident", total, *quotes, source=source)
-    yield derived("host.tasks_largest", own[0].resident, quotes[0], source=source)
+    yield stated("host.tasks_name", first.name, quotes[0])
+    yield derived("host.tasks", first.processes, *quotes, source="rows of that program")
+    yield derived("host.tasks_resident", first.resident, *quotes, source=source)
+    yield derived("host.tasks_largest", first.largest, quotes[0], source=source)

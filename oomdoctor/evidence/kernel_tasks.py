@@ -1,4 +1,4 @@
-"""The table of processes in a kernel's out-of-memory report, summed up by name.
+"""Tables of processes summed up by name, and the one in a kernel's out-of-memory report.
 
     [ pid ]   uid  tgid total_vm      rss nr_ptes swapents oom_score_adj name           3.10
     [ pid ]   uid  tgid total_vm      rss nr_ptes nr_pmds swapents oom_score_adj name   4.4-4.14
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from oomdoctor.model.core import LogLine
 
@@ -39,7 +39,9 @@ class Tasks(NamedTuple):
     lines: tuple[LogLine, ...]
 
 
-class _Row(NamedTuple):
+class Row(NamedTuple):
+    """One process: its name, its resident bytes, and the line that says so."""
+
     name: str
     resident: int
     line: LogLine
@@ -53,7 +55,7 @@ def _row() -> re.Pattern[str]:
     )
 
 
-def rows_of(lines: Iterable[LogLine]) -> tuple[_Row, ...]:
+def rows_of(lines: Iterable[LogLine]) -> tuple[Row, ...]:
     """Return the rows of a task table among `lines`."""
     found = []
     for line in lines:
@@ -61,13 +63,13 @@ def rows_of(lines: Iterable[LogLine]) -> tuple[_Row, ...]:
             continue
         hit = _row().search(line.text)
         if hit is not None:
-            found.append(_Row(hit["name"].strip(), int(hit["rss"]) * PAGE, line))
+            found.append(Row(hit["name"].strip(), int(hit["rss"]) * PAGE, line))
     return tuple(found)
 
 
-def summed(rows: Sequence[_Row]) -> tuple[Tasks, ...]:
+def summed(rows: Iterable[Row]) -> tuple[Tasks, ...]:
     """Sum rows by name, the name with most resident memory first."""
-    by_name: dict[str, list[_Row]] = {}
+    by_name: dict[str, list[Row]] = {}
     for row in rows:
         by_name.setdefault(row.name, []).append(row)
     tasks = [
