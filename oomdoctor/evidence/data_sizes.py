@@ -15,6 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.amounts import stated
+from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.evidence.moment import failure_index
 from oomdoctor.model.core import Reading
 
@@ -79,14 +80,12 @@ def read(document: Document) -> Reading:
     failure = failure_index(document)
     end = len(document.lines) if failure is None else failure + 1
     found: dict[str, Fact] = {}
-    for line in document.lines[:end]:
-        lowered = line.text[:LONGEST].lower()
-        if not any(anchor in lowered for anchor in ANCHORS):
-            continue
-        for fact in _facts_of(document, line):
-            held = found.get(fact.key)
-            shorter = held is not None and fact.key == "train.longest_row"
-            if not (shorter and held is not None and int(held.value) >= int(fact.value)):
+    for index in haystack_of(document).lines_with(ANCHORS):
+        if index >= end:
+            break
+        for fact in _facts_of(document, document.lines[index]):
+            held = found.get(fact.key) if fact.key == "train.longest_row" else None
+            if held is None or int(held.value) < int(fact.value):
                 found[fact.key] = fact
     return Reading(facts=tuple(found.values()))
 

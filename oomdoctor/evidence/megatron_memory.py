@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.amounts import stated
+from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.evidence.moment import at_failure, failure_index, message_states_balance
 from oomdoctor.model.core import Reading
 
@@ -47,11 +48,9 @@ def _figure() -> re.Pattern[str]:
 
 def read(document: Document) -> Reading:
     """Return the figures of the line that belongs to the failure."""
-    found = [
-        (index, line)
-        for index, line in enumerate(document.lines)
-        if "memory (MB) |" in line.text[:LONGEST] and _line().search(line.text[:LONGEST])
-    ]
+    indexes = haystack_of(document).lines_with(ANCHORS)
+    lines = [(index, document.lines[index]) for index in indexes]
+    found = [pair for pair in lines if _line().search(pair[1].text[:LONGEST])]
     if not found or message_states_balance(document):
         return Reading()
     failure = failure_index(document)

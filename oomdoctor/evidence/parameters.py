@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.amounts import stated
+from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.model.core import Reading
 
 if TYPE_CHECKING:
@@ -50,9 +51,8 @@ def _summary() -> re.Pattern[str]:
 def read(document: Document) -> Reading:
     """Return the last printed numbers of all and of trained parameters."""
     found: dict[str, Fact] = {}
-    for line in document.lines:
-        if "param" in line.text[:LONGEST]:
-            found |= {fact.key: fact for fact in _facts_of(document, line)}
+    for index in haystack_of(document).lines_with(ANCHORS):
+        found |= {fact.key: fact for fact in _facts_of(document, document.lines[index])}
     return Reading(facts=tuple(found.values()))
 
 
@@ -62,7 +62,7 @@ def _facts_of(document: Document, line: LogLine) -> Iterator[Fact]:
     if told is not None:
         quote = document.quote(line, *told.span())
         for mark, key in (("a", "model.params_printed"), ("t", "train.params_printed")):
-            digits = next((told[f"{mark}{n}"] for n in "1234" if _named(told, f"{mark}{n}")), None)
+            digits = next((told[f"{mark}{n}"] for n in "1234" if told[f"{mark}{n}"]), None)
             number = int(digits.replace(",", "")) if digits else 0
             if FEWEST <= number <= MOST:
                 yield stated(key, number, quote)
@@ -74,7 +74,3 @@ def _facts_of(document: Document, line: LogLine) -> Iterator[Fact]:
         key = "model.params_printed" if told["what"] == "Total" else "train.params_printed"
         if FEWEST <= number <= MOST:
             yield stated(key, number, document.quote(line, *told.span()), slack=slack)
-
-
-def _named(told: re.Match[str], group: str) -> bool:
-    return told.groupdict().get(group) is not None
