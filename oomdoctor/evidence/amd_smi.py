@@ -135,7 +135,7 @@ def _memory() -> re.Pattern[str]:
 
 @cache
 def _cell() -> re.Pattern[str]:
-    return re.compile(r"(?P<figure>\d+(?:\.\d+)?) [KMG]?i?B\b|\S+(?: (?:W|°C|%|MHz|MB|GB))?")
+    return re.compile(rf"(?P<figure>\d+(?:\.\d+)?) {_UNIT}\b|\S+(?: (?:W|°C|%|MHz|MB|GB))?")
 
 
 def read(document: Document) -> Reading:
@@ -183,21 +183,17 @@ def _take_table(reader: _Reader, index: int, line: LogLine) -> None:
 
 def _take_monitor(reader: _Reader, index: int, line: LogLine) -> None:
     """Read a row of `amd-smi monitor`: a cell is a word with its unit."""
-    cells = list(_cell().finditer(line.text.strip()))
+    cells = list(_cell().finditer(line.text))
     if len(cells) != len(reader.columns) or not cells[0][0].isdecimal():
         reader.columns = ()
         return
     reader.number = cells[0][0]
-    shift = len(line.text) - len(line.text.lstrip())
     for name, kind in (("VRAM_USED", "used"), ("VRAM_FREE", "free"), ("VRAM_TOTAL", "total")):
         if name not in reader.columns:
             continue
         cell = cells[reader.columns.index(name)]
-        if cell["figure"] is None:
-            continue
-        found = re.compile(rf"(?P<figure>[\d.]+) {_UNIT}").match(line.text, cell.start() + shift)
-        if found is not None:
-            said = amount_in(reader.document, line, found, group="figure", unit=found["unit"])
+        if cell["figure"] is not None:
+            said = amount_in(reader.document, line, cell, group="figure", unit=cell["unit"])
             reader.take(index, kind, said)
 
 

@@ -77,10 +77,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 _KILLED = r"Killed process (?P<pid>\d{1,8}),? \((?P<name>.{1,40}?)\),? (?:UID[: ]?\d+,? )?total-vm:"
-_CALLER = (
-    r"(?P<name>\S.{0,40}?) invoked oom-killer: gfp_mask=\S+?.{0,200}?order=(?P<order>-?\d+)"
-    r"(?:.{0,40}?oom_score_adj=(?P<adj>-?\d+))?"
-)
+_CALLER = r"(?P<name>\S.{0,40}?) invoked oom-killer: gfp_mask=\S+?.{0,200}?order=(?P<order>-?\d+)"
 _REASON = (
     r"oom-kill:constraint=(?P<scope>CONSTRAINT_\w+)(?:.*?oom_memcg=(?P<group>[^,]+))?"
     r"(?:.*?task=(?P<name>[^,]+),pid=(?P<pid>\d+))?"
