@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.amounts import stated
 from oomdoctor.evidence.haystack import haystack_of
+from oomdoctor.facts.derive_pools import LEAST_TOKENS, LEAST_VOCABULARY, MOST_VOCABULARY
 from oomdoctor.model.core import Reading
 from oomdoctor.record import NamedTuple
 from oomdoctor.units import parse_size
@@ -55,8 +56,6 @@ MOST_BUFFERS = 64
 AFTER_SIZE = 10
 OPERATOR_CHARS = 160
 ARGUMENT = "argument"
-LEAST_TOKENS = 256
-LEAST_VOCABULARY, MOST_VOCABULARY = 20_000, 600_000
 _LITERALS = (
     " allocation: ",
     " fragmentation: ",
@@ -127,11 +126,6 @@ def _operator() -> re.Pattern[str]:
 @cache
 def _shape() -> re.Pattern[str]:
     return re.compile(r"(?P<entry>Entry Parameter Subs|S)hape: (?P<shape>\w+\[[\d,]*\])")
-
-
-@cache
-def _parameter() -> re.Pattern[str]:
-    return re.compile(r"XLA Label: parameter\b")
 
 
 @cache
@@ -236,7 +230,7 @@ def _buffers(document: Document, lines: Sequence[tuple[int, LogLine]]) -> Iterat
             if formed is not None and not shape:
                 shape = formed["shape"]
                 operator = operator or (ARGUMENT if formed["entry"] != "S" else "")
-            elif _parameter().search(other.text) and not operator:
+            elif not operator and "XLA Label: parameter" in other.text:
                 operator = ARGUMENT
         if shape:
             yield _Buffer(size[0], operator, shape, document.quote(line))
