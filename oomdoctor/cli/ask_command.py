@@ -94,7 +94,7 @@ def _quoted(item: str) -> str:
 
 
 def _case(session: Session, asked: Asked) -> Case:
-    from oomdoctor.cli.options import codes_of
+    from oomdoctor.cli.options import codes_of, standard_input
     from oomdoctor.cli.settings import rule_directories
     from oomdoctor.rules.loader import load_rules
     from oomdoctor.rules.selection import selected
@@ -103,7 +103,7 @@ def _case(session: Session, asked: Asked) -> Case:
     gathered = pipeline.gather(
         session.files,
         config=session.config or None,
-        stdin=sys.stdin.buffer if sys.stdin is not None else None,
+        stdin=standard_input(),
     )
     directories = (*rule_directories(), *asked["rules"])
     rules = load_rules(directories, preview=asked["preview"])

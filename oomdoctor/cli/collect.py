@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, TypedDict, cast
 
 import click
 
 from oomdoctor.cli.exit_codes import ExitCode
 from oomdoctor.cli.lazy import Example, HelpWithExamples
-from oomdoctor.cli.options import complete_fact, rules_option
+from oomdoctor.cli.options import check_inputs, input_options, rules_option, standard_input
 from oomdoctor.cli.output import say, write_result
 
 if TYPE_CHECKING:
@@ -40,23 +39,7 @@ class Collect(HelpWithExamples):
 
 
 @click.command("collect", cls=Collect)
-@click.argument(
-    "files", nargs=-1, metavar="[FILE|DIR|-]...", type=click.Path(exists=True, allow_dash=True)
-)
-@click.option(
-    "--config",
-    multiple=True,
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-    help="A training or serving config, or a script; may be given again.",
-)
-@click.option(
-    "--fact",
-    multiple=True,
-    metavar="KEY=VALUE",
-    shell_complete=complete_fact,
-    help="Something you know, such as gpu.name='RTX 4090'; outranks the inputs.",
-)
+@input_options
 @rules_option
 @click.option(
     "-o",
@@ -80,19 +63,14 @@ def command(**values: object) -> int:
     below it. Nothing leaves this machine: sending the bundle is up to you.
     """
     asked = cast("Asked", values)
-    given = [*asked["files"], *asked["config"]]
-    if not given:
-        raise click.UsageError("no input: give a log, a directory, or - for standard input")
+    check_inputs([*asked["files"], *asked["config"]])
     if asked["output"] == "-":
         raise click.UsageError("a bundle is a file or a folder: give it a name")
-    if given.count("-") > 1:
-        raise click.UsageError("standard input (-) can be read only once")
     from oomdoctor.cli.settings import rule_directories
     from oomdoctor.sharing.bundle import Bundle
     from oomdoctor.sharing.inputs import Inputs
 
-    stdin = sys.stdin.buffer if sys.stdin is not None else None
-    inputs = Inputs(asked["files"], config=asked["config"], stdin=stdin)
+    inputs = Inputs(asked["files"], config=asked["config"], stdin=standard_input())
     try:
         rules = (*rule_directories(), *asked["rules"])
         bundle = Bundle(inputs, facts=asked["fact"], rules=rules)

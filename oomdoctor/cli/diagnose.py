@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, BinaryIO, TypedDict, cast
+from typing import TYPE_CHECKING, TypedDict, cast
 
 import click
 
@@ -11,11 +11,13 @@ from oomdoctor.cli.exit_codes import ExitCode
 from oomdoctor.cli.lazy import Example, HelpWithExamples
 from oomdoctor.cli.options import (
     SEVERITIES,
+    check_inputs,
     codes_of,
-    complete_fact,
+    input_options,
     output_options,
     rule_options,
     selection_options,
+    standard_input,
     talk_options,
 )
 from oomdoctor.cli.output import say, theme_for, write_result
@@ -69,23 +71,7 @@ class Diagnose(HelpWithExamples):
 
 
 @click.command("diagnose", cls=Diagnose)
-@click.argument(
-    "files", nargs=-1, metavar="[FILE|DIR|-]...", type=click.Path(exists=True, allow_dash=True)
-)
-@click.option(
-    "--config",
-    multiple=True,
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-    help="A training or serving config, or a script; may be given again.",
-)
-@click.option(
-    "--fact",
-    multiple=True,
-    metavar="KEY=VALUE",
-    shell_complete=complete_fact,
-    help="Something you know, such as gpu.name='RTX 4090'; outranks the inputs.",
-)
+@input_options
 @click.option(
     "-f",
     "--format",
@@ -133,28 +119,24 @@ def command(**values: object) -> int:
     in an input is ever executed, and nothing leaves this machine.
     """
     asked = cast("Asked", values)
-    is_interview = asked["ask"] or asked["resume"] is not None
-    if not (asked["files"] or asked["config"] or asked["fact"] or is_interview):
-        raise click.UsageError("no input: give a log, a directory, or - for standard input")
-    if [*asked["files"], *asked["config"]].count("-") > 1:
-        raise click.UsageError("standard input (-) can be read only once")
+    needed = not (asked["fact"] or asked["ask"] or asked["resume"] is not None)
+    check_inputs([*asked["files"], *asked["config"]], needed=needed)
     redact = asked["redact"] or (asked["redact"] is None and asked["format"] == "markdown")
-    stdin = sys.stdin.buffer if sys.stdin is not None else None
     if redact:
         from oomdoctor.render.redact import Names
 
         names = Names()
         with names.learned():
-            diagnosis = _diagnose(asked, stdin)
+            diagnosis = _diagnose(asked)
         diagnosis = names.out_of(diagnosis)
     else:
-        diagnosis = _diagnose(asked, stdin)
+        diagnosis = _diagnose(asked)
     write_result(_rendered(diagnosis, asked), path=asked["output"], force=asked["force"])
     _warn(diagnosis, asked)
     return int(exit_code(diagnosis, fail_on=asked["fail_on"], strict=asked["strict_rules"]))
 
 
-def _diagnose(asked: Asked, stdin: BinaryIO | None) -> Diagnosis:
+def _diagnose(asked: Asked) -> Diagnosis:
     if asked["ask"] or asked["resume"] is not None:
         from oomdoctor.cli.ask_command import diagnosed
 
@@ -172,7 +154,7 @@ def _diagnose(asked: Asked, stdin: BinaryIO | None) -> Diagnosis:
             preview=asked["preview"],
             select=codes_of(asked["select"]),
             ignore=codes_of(asked["ignore"]),
-            stdin=stdin,
+            stdin=standard_input(),
             progress=bar,
         )
     finally:

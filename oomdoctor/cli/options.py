@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from typing import BinaryIO
 
     from click.shell_completion import CompletionItem
 
@@ -54,6 +56,47 @@ def complete_name(_ctx: object, _param: object, incomplete: str) -> list[Complet
     ]
     codes = complete_code(None, None, incomplete)
     return [*codes, *causes, *complete_fact(None, None, incomplete)]
+
+
+def input_options(function: F) -> F:
+    """Add the inputs, --config and --fact."""
+    for option in (
+        click.option(
+            "--fact",
+            multiple=True,
+            metavar="KEY=VALUE",
+            shell_complete=complete_fact,
+            help="Something you know, such as gpu.name='RTX 4090'; outranks the inputs.",
+        ),
+        click.option(
+            "--config",
+            multiple=True,
+            metavar="FILE",
+            type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+            help="A training or serving config, or a script; may be given again.",
+        ),
+        click.argument(
+            "files",
+            nargs=-1,
+            metavar="[FILE|DIR|-]...",
+            type=click.Path(exists=True, allow_dash=True),
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def check_inputs(given: Sequence[str], *, needed: bool = True) -> None:
+    """Refuse a command line without any input, and standard input that is given twice."""
+    if needed and not given:
+        raise click.UsageError("no input: give a log, a directory, or - for standard input")
+    if given.count("-") > 1:
+        raise click.UsageError("standard input (-) can be read only once")
+
+
+def standard_input() -> BinaryIO | None:
+    """Return the bytes of standard input, None in a process that was started without it."""
+    return sys.stdin.buffer if sys.stdin is not None else None
 
 
 def output_options(function: F) -> F:
