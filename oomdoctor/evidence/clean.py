@@ -17,6 +17,7 @@ from oomdoctor.evidence.common_prefix import common_prefix
 from oomdoctor.evidence.data_texts import without_data
 from oomdoctor.evidence.prefixes import (
     Parts,
+    behind,
     dump_line,
     may_be_tagged,
     place_tag,
@@ -55,7 +56,7 @@ def clean(source: Source) -> Document:
             bare = common is None or (before is not None and at == 0)
             found = split_prefixes(segment) if bare or common is None else _parts(segment, common)
             own = _of_same_line(found, own)
-            parts = _under(before, own)
+            parts = behind(before, own)
             text = without_data(tagged.strip(parts))
             shown = raw if len(segments) == 1 or segment in raw else segment
             lines.append(LogLine(number, text, shown, parts.rank, parts.stream, parts.stamp))
@@ -173,16 +174,7 @@ def _parts(segment: str, common: Callable[[str], Parts | None]) -> Parts:
     before = common(segment)
     if before is None:
         return split_prefixes(segment)
-    return _under(before, split_prefixes(before.text))
-
-
-def _under(before: Parts | None, parts: Parts) -> Parts:
-    """Return the parts of what stood behind a prefix that all lines share, with its writer."""
-    if before is None:
-        return parts
-    told = (before.stream, parts.stream if parts.stream != before.stream else "")
-    rank = parts.rank if parts.rank is not None else before.rank
-    return Parts(parts.text, rank, "/".join(filter(None, told)), parts.stamp or before.stamp)
+    return behind(before, split_prefixes(before.text))
 
 
 class _TagStripper:

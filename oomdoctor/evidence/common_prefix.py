@@ -17,7 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.pasted_prefix import behind_stamps, pasted_prefix
-from oomdoctor.evidence.prefixes import Parts, dump_line
+from oomdoctor.evidence.prefixes import Parts, behind, dump_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,10 +53,7 @@ def _one_behind_another(outer: Taker, inner: Taker) -> Taker:
     def take(line: str) -> Parts | None:
         before = outer(line)
         found = inner(line if before is None else before.text)
-        if before is None or found is None:
-            return found or before
-        stream = "/".join(filter(None, (before.stream, found.stream)))
-        return Parts(found.text, found.rank, stream, found.stamp)
+        return before if found is None else behind(before, found)
 
     return take
 

@@ -20,7 +20,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from oomdoctor.evidence.prefixes import LEVELS, Parts, dump_line, split_prefixes
+from oomdoctor.evidence.prefixes import LEVELS, Parts, behind, dump_line, split_prefixes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,11 +57,7 @@ def behind_stamps(
     def take(line: str) -> Parts | None:
         outer = split_prefixes(line)
         found = inner(outer.text) if outer.stamp else None
-        if found is None:
-            return None
-        rank = found.rank if found.rank is not None else outer.rank
-        stream = "/".join(filter(None, (outer.stream, found.stream)))
-        return Parts(found.text, rank, stream, outer.stamp)
+        return None if found is None else behind(outer, found)
 
     return take
 

@@ -76,6 +76,15 @@ def split_prefixes(line: str) -> Parts:
     return Parts(text, rank, "/".join(streams), stamp)
 
 
+def behind(outer: Parts | None, inner: Parts) -> Parts:
+    """Return the parts of what stood behind an outer prefix, with the writer and stamp of both."""
+    if outer is None:
+        return inner
+    told = (outer.stream, inner.stream if inner.stream != outer.stream else "")
+    rank = inner.rank if inner.rank is not None else outer.rank
+    return Parts(inner.text, rank, "/".join(filter(None, told)), inner.stamp or outer.stamp)
+
+
 def _next(text: str) -> _Step | None:
     """Find the one prefix that `text` starts with."""
     first = text[:1]
