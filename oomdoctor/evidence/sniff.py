@@ -94,10 +94,7 @@ def _document(text: str, name: str, last: str) -> str | None:
     tests = (
         ("script", stripped.startswith("#!") and "python" in stripped.partition("\n")[0]),
         ("shell", stripped.startswith("#!")),
-        (
-            "config",
-            name.endswith((".yaml", ".yml", ".json", ".jsonc", ".toml", ".ini", ".cfg", ".conf")),
-        ),
+        ("config", name.endswith(_CONFIG_SUFFIXES)),
         ("script", name.endswith((".py", ".ipynb"))),
         ("shell", name.endswith((".sh", ".bash", ".slurm", ".sbatch"))),
         ("script", _share(stripped, _python_line()) >= 0.25),
