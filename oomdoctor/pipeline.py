@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from oomdoctor.model.core import Fact, Failure
     from oomdoctor.model.plan import Diagnosis
     from oomdoctor.reading import FileReading
+    from oomdoctor.rules.shape import RuleSet
 
 LARGE_BYTES = 32 * 1024 * 1024
 """Inputs that have so much together are read in several processes."""
@@ -59,17 +60,7 @@ def diagnose(  # noqa: PLR0913 - the front door of the library: each is one thin
     gathered = gather(inputs, config=config, stdin=stdin, progress=progress)
     ruleset = load_rules(tuple(rules), preview=preview)
     ruleset = selected(ruleset, select=select, ignore=ignore)
-    book = assemble(gathered, given)
-    return conclude(
-        book,
-        ruleset=ruleset,
-        failures=gathered.failures,
-        readings=gathered.readings,
-        artifacts=gathered.artifacts,
-        notes=gathered.notes,
-        sources=derived_sources(),
-        logs=gathered.logs,
-    )
+    return concluded(gathered, assemble(gathered, given), ruleset)
 
 
 def gather(
@@ -116,6 +107,20 @@ def assemble(gathered: Gathered, given: Sequence[Fact] = ()) -> FactBook:
         return book
 
 
+def concluded(gathered: Gathered, book: FactBook, ruleset: RuleSet) -> Diagnosis:
+    """Return what the rules come to on a book of what was gathered."""
+    return conclude(
+        book,
+        ruleset=ruleset,
+        failures=gathered.failures,
+        readings=gathered.readings,
+        artifacts=gathered.artifacts,
+        notes=gathered.notes,
+        sources=derived_sources(),
+        logs=gathered.logs,
+    )
+
+
 def derived_sources() -> Mapping[str, Sequence[str]]:
     """Return for each derived fact the facts it is derived from."""
     from oomdoctor.facts import derive
@@ -136,14 +141,9 @@ def _read_all(
     *,
     stdin: BinaryIO | None,
     notes: list[str],
-    needed: bool = True,
     progress: Progress | None = None,
 ) -> list[FileReading]:
-    """Read every item, large ones side by side.
-
-    What cannot be read is noted as long as something else can be, or nothing is `needed`; a path
-    that is not there is a mistake in any case.
-    """
+    """Read every item, large ones side by side."""
     most_text = LINES_OF_MANY if len(items) > MANY_LOGS else 0
     outcomes = _side_by_side(items, most_text, progress)
     readings: list[FileReading] = []
@@ -159,7 +159,7 @@ def _read_all(
             faults.append(outcome)
         else:
             readings.append(outcome)
-    _tell(faults, readings, notes, needed=needed)
+    _tell(faults, readings, notes, needed=True)
     return readings
 
 
@@ -209,6 +209,7 @@ def _label(name: str, number: int) -> str:
 
 
 def _check_there(path: str, fault: InputError) -> None:
+    """Raise the fault of a path that is not there: a mistake in any case."""
     if path != "-" and not os.path.lexists(path):
         raise fault
 
@@ -216,6 +217,7 @@ def _check_there(path: str, fault: InputError) -> None:
 def _tell(
     faults: Sequence[InputError], found: Sequence[object], notes: list[str], *, needed: bool
 ) -> None:
+    """Note what cannot be read, as long as something else can be or nothing is `needed`."""
     if needed and faults and not found:
         raise faults[0]
     notes += (f"left out: {fault}" for fault in faults)

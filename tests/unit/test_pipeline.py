@@ -21,6 +21,23 @@ OOM = (
     "512.00 MiB is reserved by PyTorch but unallocated."
 )
 CONFIG = "per_device_train_batch_size: 4\ngradient_checkpointing: false\n"
+SUMMARY = """\
+|                  PyTorch CUDA memory summary, device ID 0                 |
+|            CUDA OOMs: 0            |        cudaMalloc retries: 0         |
+|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |
+| Allocated memory      |   9210 MiB |   9340 MiB | 368400 MiB | 359190 MiB |
+| GPU reserved memory   |  10240 MiB |  10240 MiB |  19240 MiB |   9000 MiB |
+"""
+STRANGER = """\
+| NVIDIA-SMI 535.129.03             Driver Version: 535.129.03   CUDA Version: 12.2     |
+| GPU  Name                 Persistence-M | Bus-Id        Disp.A | Volatile Uncorr. ECC |
+| Fan  Temp   Perf          Pwr:Usage/Cap |         Memory-Usage | GPU-Util  Compute M. |
+|   0  NVIDIA A100-SXM4-40GB          On  | 00000000:07:00.0 Off |                    0 |
+| N/A   58C    P0             302W / 400W |  27110MiB / 40960MiB |     97%      Default |
+| Processes:                                                                            |
+|  GPU   GI   CI        PID   Type   Process name                            GPU Memory |
+|    0   N/A  N/A     70021      C   python3                                   27094MiB |
+"""
 
 
 def test_a_string_with_line_feeds_is_the_text() -> None:
@@ -180,24 +197,7 @@ def test_a_failure_among_lines_of_code_is_read_as_a_log() -> None:
 
 
 def test_a_strangers_row_in_a_table_beside_healthy_text_is_no_failure() -> None:
-    summary = (
-        "|                  PyTorch CUDA memory summary, device ID 0                 |\n"
-        "|            CUDA OOMs: 0            |        cudaMalloc retries: 0         |\n"
-        "|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |\n"
-        "| Allocated memory      |   9210 MiB |   9340 MiB | 368400 MiB | 359190 MiB |\n"
-        "| GPU reserved memory   |  10240 MiB |  10240 MiB |  19240 MiB |   9000 MiB |\n"
-    )
-    table = (
-        "| NVIDIA-SMI 535.129.03             Driver Version: 535.129.03   CUDA Version: 12.2     |\n"
-        "| GPU  Name                 Persistence-M | Bus-Id        Disp.A | Volatile Uncorr. ECC |\n"
-        "| Fan  Temp   Perf          Pwr:Usage/Cap |         Memory-Usage | GPU-Util  Compute M. |\n"
-        "|   0  NVIDIA A100-SXM4-40GB          On  | 00000000:07:00.0 Off |                    0 |\n"
-        "| N/A   58C    P0             302W / 400W |  27110MiB / 40960MiB |     97%      Default |\n"
-        "| Processes:                                                                            |\n"
-        "|  GPU   GI   CI        PID   Type   Process name                            GPU Memory |\n"
-        "|    0   N/A  N/A     70021      C   python3                                   27094MiB |\n"
-    )
-    said = diagnose(["step 10 loss 2.1\nstep 11 loss 2.0\n" + summary, table])
+    said = diagnose(["step 10 loss 2.1\nstep 11 loss 2.0\n" + SUMMARY, STRANGER])
 
     assert said.facts["gpu.process_rows"].value == 1
     assert (said.answer, said.causes, said.prescriptions) == ("nothing_found", (), ())
