@@ -11,7 +11,7 @@ from oomdoctor.evidence.clean import clean
 from oomdoctor.evidence.log_view import LogView, view_of, with_near_stamps
 from oomdoctor.evidence.readers import read_all
 from oomdoctor.evidence.source import read_source
-from oomdoctor.model.core import Reading
+from oomdoctor.model.core import MEMORY_KINDS, Reading
 from oomdoctor.record import dataclass, replace
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 CONFIG_KINDS = frozenset({"config", "script"})
 # A name with such an end settles that the text is what it looks like.
 _SETTLED = (".py", ".ipynb", ".sh", ".yaml", ".yml", ".json", ".toml", ".ini", ".cfg", ".conf")
-_MEMORY = frozenset({"gpu-oom", "host-oom", "shm"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +62,7 @@ def read_one(source: Source, *, most_text: int = 0) -> FileReading:
     ordered = sorted(reading.failures, key=lambda failure: failure.order)
     failures = with_near_stamps(document, ordered)
     facts = reading.facts
-    if most_text and not any(failure.kind in _MEMORY for failure in failures):
+    if most_text and not any(failure.kind in MEMORY_KINDS for failure in failures):
         facts = tuple(_shortened(fact, most_text) for fact in facts)
     return FileReading(
         artifact=source.artifact,

@@ -114,6 +114,10 @@ class Document:
         )
 
 
+MEMORY_KINDS = frozenset({"gpu-oom", "host-oom", "shm"})
+"""Kinds of failures that are a shortage of memory, whosever it is."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """One failure event in a log, with the facts that belong to it alone.

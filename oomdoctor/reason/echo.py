@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.model.core import MEMORY_KINDS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -23,7 +25,6 @@ SLACK_S = 5.0
 STALE_S = 3600.0
 """A kernel's kill so long before everything else is of another run."""
 
-_MEMORY = frozenset({"gpu-oom", "host-oom", "shm"})
 _PEER_WORDS = (
     "connection reset by peer",
     "broken pipe",
@@ -69,7 +70,7 @@ def follows(failure: Failure, failures: Sequence[Failure]) -> bool:
         other
         for other in failures
         if other is not failure
-        and other.kind in _MEMORY
+        and other.kind in MEMORY_KINDS
         and not other.consequence
         and other.line_quote.artifact != failure.line_quote.artifact
     ]

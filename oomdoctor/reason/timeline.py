@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.model.core import Fact
+from oomdoctor.model.core import MEMORY_KINDS, Fact
 from oomdoctor.model.enums import Origin
 from oomdoctor.reason import echo
 from oomdoctor.record import replace
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from oomdoctor.model.core import Failure, Quote
 
 MOST_ECHOES = 16
-MEMORY = frozenset({"gpu-oom", "host-oom", "shm"})
 # Another fault, and an end without a word: whatever else failed says more.
 _TELLS_LESS = frozenset({"other", "lost"})
 _POISON = frozenset({"assert", "illegal-access", "device-lost"})
@@ -124,8 +123,8 @@ def mark_consequences(ordered: Sequence[Failure]) -> tuple[Failure, ...]:
         hit = ranks if failure.rank is None else ranks & {None, failure.rank}
         follows = (
             failure.consequence
-            or (failure.kind in MEMORY and bool(hit))
-            or (failure.kind == "collective" and not kinds.isdisjoint(MEMORY))
+            or (failure.kind in MEMORY_KINDS and bool(hit))
+            or (failure.kind == "collective" and not kinds.isdisjoint(MEMORY_KINDS))
             or (is_absurd(failure) and "collective" in kinds)
             or _waited_in_vain(failure, short)
             or echo.follows(failure, ordered)
