@@ -60,9 +60,7 @@ class Clock:
         boots = self._boots.get(artifact)
         if instant.clock == "boot" and boots is not None:
             instant = boots._replace(seconds=boots.seconds + instant.seconds)
-        seconds = self._on_calendar(instant)
-        if seconds is None and instant.clock == "day":
-            seconds = self._of_day(instant.seconds)
+        seconds = self._on_some_day(instant)
         if seconds is None:
             return None
         if instant.zone is not None:
@@ -83,6 +81,12 @@ class Clock:
     def _is_next_year(self, instant: Instant) -> bool:
         return self._wraps and instant.seconds - _UNKNOWN_START < _HALF_YEAR
 
+    def _on_some_day(self, instant: Instant) -> float | None:
+        """Put an instant on the calendar; a time of day belongs to a day that is known."""
+        if instant.clock == "day":
+            return self._of_day(instant.seconds)
+        return self._on_calendar(instant)
+
     def _of_day(self, seconds: float) -> float:
         """Put a time of day on the last day that the inputs name."""
         if self._late is not None and seconds > self._late + DAY / 2:
@@ -97,9 +101,7 @@ class Clock:
         plain: dict[str, float] = {}
         for name, told in inputs.items():
             for one in _with_boots(told):
-                seconds = self._on_calendar(one)
-                if seconds is None and one.clock == "day":
-                    seconds = self._of_day(one.seconds)
+                seconds = self._on_some_day(one)
                 if seconds is None:
                     continue
                 if one.zone is None:
