@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.errors import InputError
 from oomdoctor.inputs import natural
 from oomdoctor.reason.file_names import rotation_of
-from oomdoctor.reason.timeline import first_failure
+from oomdoctor.reason.timeline import first_failure, in_time, mark_consequences
 from oomdoctor.record import replace
 
 if TYPE_CHECKING:
@@ -196,12 +196,10 @@ def _facts_of(gathered: Gathered, logs: Sequence[FileReading]) -> list[Fact]:
     """Return the facts of all logs, those of the first failure's input first."""
     if len(logs) < 2:
         return [fact for one in logs for fact in one.reading.facts]
-    from oomdoctor.reason.timeline import in_time, mark_consequences
-
     first = first_failure(gathered.failures)
     lead = first.line_quote.artifact if first else ""
     echoes = {
-        quote.artifact + f":{quote.line}"
+        (quote.artifact, quote.line)
         for failure in mark_consequences(in_time(gathered.failures))
         if failure.consequence
         for quote in (failure.line_quote, *(q for fact in failure.facts for q in fact.quotes))
@@ -251,11 +249,11 @@ def _nearness(
     return 1 if place == own else 3
 
 
-def _only_echoes(fact: Fact, echoes: set[str], lead: str) -> bool:
+def _only_echoes(fact: Fact, echoes: set[tuple[str, int]], lead: str) -> bool:
     """Say whether only lines that follow from another input's failure state a fact."""
     if fact.key in JOINED or not fact.quotes or fact.quotes[0].artifact == lead:
         return False
-    return all(f"{quote.artifact}:{quote.line}" in echoes for quote in fact.quotes)
+    return all((quote.artifact, quote.line) in echoes for quote in fact.quotes)
 
 
 def joined_texts(facts: Sequence[Fact]) -> list[Fact]:
