@@ -187,8 +187,7 @@ def _remarks(diagnosis: Diagnosis) -> list[str]:
     faults = [f"- {one.code}: {markdown(one.message)}" for one in diagnosis.faults]
     notes = [f"- {markdown(note)}" for note in diagnosis.notes]
     ranks = [
-        f"- {rank_words(one)}: {rank_state(one)}"
-        f"{f', {markdown(one.time)}' if one.time and one.failed else ''}: {markdown(one.headline)}"
+        f"- {rank_words(one)}: {markdown(rank_state(one))}: {markdown(one.headline)}"
         for one in diagnosis.ranks
         if len(diagnosis.ranks) > 1
     ]

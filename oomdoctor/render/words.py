@@ -207,9 +207,11 @@ def ranges(numbers: Sequence[int]) -> str:
 
 
 def rank_state(row: RankSummary) -> str:
-    """Say in a word what became of the ranks of a row."""
+    """Say in a word what became of the ranks of a row, and when they failed."""
     if row.first:
-        return "failed first"
-    if row.consequence:
-        return "followed"
-    return "failed" if row.failed else "no failure"
+        word = "failed first"
+    elif row.consequence:
+        word = "followed"
+    else:
+        word = "failed" if row.failed else "no failure"
+    return f"{word}, {row.time}" if row.time and row.failed else word

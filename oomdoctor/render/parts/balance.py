@@ -121,7 +121,6 @@ def ranks(diagnosis: Diagnosis, theme: Theme, _view: View) -> list[Line]:
         return []
     lines = [heading("Ranks, first failure first")]
     for summary in diagnosis.ranks:
-        at = f", {summary.time}" if summary.time and summary.failed else ""
-        text = f"{rank_words(summary)}: {rank_state(summary)}{at}: {summary.headline}"
+        text = f"{rank_words(summary)}: {rank_state(summary)}: {summary.headline}"
         lines += paragraph(text, theme, first=INDENT)
     return lines
