@@ -6,6 +6,7 @@ import re
 from functools import cache
 
 from oomdoctor.facts.derivation import Inputs, MissingFactError, Outcome, derives
+from oomdoctor.facts.derive_job import SPLIT_MODEL
 
 LEAST_ADAM = 8  # 16-bit weights and gradients, two 16-bit moments
 _CAPACITY = ("oom.capacity", "gpu.mig_slice", "gpu.total")
@@ -92,7 +93,7 @@ def least_full(facts: Inputs) -> Outcome | None:
     """8 bytes per parameter (16-bit weights, gradients, moments) / the largest such card."""
     if not facts.flag("train.full_finetune") or facts.flag("dist.shards_optimizer"):
         return None
-    if facts.maybe_text("dist.kind") in ("tensor", "pipeline"):
+    if facts.maybe_text("dist.kind") in SPLIT_MODEL:
         return None
     value = LEAST_ADAM * facts.number("model.params") / facts.number("gpu.most")
     slack = LEAST_ADAM * facts.slack("model.params") / facts.number("gpu.most")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
+from oomdoctor.facts.derive_job import PAIR_TASKS, SHARD_OPTIMIZER
 from oomdoctor.model.enums import Origin
 from oomdoctor.record import NamedTuple, dataclass, field
 
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
 
     from oomdoctor.facts.book import FactBook
 
-SHARDING = ("zero1", "zero2", "zero3", "fsdp1", "fsdp2")
-PAIR_TASKS = ("dpo", "reward")
 _KEYS = {
     "seq": "train.seq_len",
     "seen": "data.tokens_seen",
@@ -133,7 +132,7 @@ def dimensions(book: FactBook) -> Dimensions:
         kv_heads = sizes.setdefault("kv_heads", sizes["heads"])
         sizes["qkv"] = (sizes["heads"] + 2 * kv_heads) * sizes["head_dim"]
     loose: dict[str, tuple[int, int]] = {}
-    if book.value("dist.kind") in SHARDING:
+    if book.value("dist.kind") in SHARD_OPTIMIZER:
         sizes |= _flat(sizes, tied=book.value("model.tied"))
         loose = _loose(book, sizes)
         keys |= {"partition": "dist.world_size", "layer": "model.layers"}
@@ -174,8 +173,8 @@ def _loose(book: FactBook, sizes: Mapping[str, int]) -> dict[str, tuple[int, int
         return {}
     if "partition" in sizes or book.value("lora.on") is True:
         return {}
-    low, high = fact.value - fact.slack, fact.value + fact.slack
-    return {"partition": (int(low / ranks), int(high / ranks))}
+    low, high = (int((fact.value + off) / ranks) for off in (-fact.slack, fact.slack))
+    return {"partition": (low, high)} if low > 0 else {}
 
 
 def candidates(known: Dimensions) -> Iterator[Candidate]:

@@ -84,8 +84,7 @@ def matches(book: FactBook) -> tuple[tuple[Detail, ...], int, float]:
         for candidate in stated
         if any(interval.holds(candidate.bytes) for interval in intervals)
     ]
-    loose = tuple(_loose(known, intervals))
-    found += loose
+    found += _loose(known, intervals)
     attempts = tuple(_attempts(known, intervals, found))
     solved = [match for match in attempts if match is not None]
     by_size = len(stated) * _log_width(intervals) / SPAN

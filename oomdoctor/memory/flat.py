@@ -7,6 +7,7 @@ gradients of all ranks at once: 2,826,830,336 x 4 ranks x 2 bytes = 21.06 GiB.
 from __future__ import annotations
 
 from oomdoctor.facts.derivation import Inputs, Outcome, derives
+from oomdoctor.facts.derive_job import SHARD_OPTIMIZER
 
 MIB = 1 << 20
 MOST_RANKS = 64
@@ -14,7 +15,6 @@ LEAST = 512 * MIB
 ROUNDED_TO = 2 * MIB
 CERTAIN = 32
 """The printed share must be so many times the rounding, else a multiple fits by chance."""
-WHOLE = ("fsdp1", "fsdp2", "zero1", "zero2", "zero3")
 
 
 @derives(
@@ -32,7 +32,11 @@ WHOLE = ("fsdp1", "fsdp2", "zero1", "zero2", "zero3")
 def flat_model(facts: Inputs) -> Outcome | None:
     """Printed (or known) parameters x ranks x 2 or 4 bytes, within rounding."""
     size, slack = facts.number("oom.requested"), facts.slack("oom.requested") + ROUNDED_TO
-    if size < LEAST or facts.text("dist.kind") not in WHOLE or facts.maybe_flag("lora.on"):
+    if (
+        size < LEAST
+        or facts.text("dist.kind") not in SHARD_OPTIMIZER
+        or facts.maybe_flag("lora.on")
+    ):
         return None
     printed = facts.maybe_int("model.params_printed")
     params = facts.maybe_int("model.params")

@@ -73,3 +73,8 @@ def test_a_size_in_the_name_matches_only_near_it_and_only_flat_full_training(
 ) -> None:
     values: Values = {**NAMED, "dist.kind": "zero2", "oom.requested": request_size, **change}
     assert "fingerprint.optimizer" not in facts_of(values)
+
+
+def test_more_ranks_than_parameters_make_no_partition() -> None:
+    values: Values = {**NAMED, "dist.kind": "zero2", "dist.world_size": 10**12}
+    assert "fingerprint.optimizer" not in facts_of({**values, "oom.requested": "14.50 GiB"})
