@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from oomdoctor.record import NamedTuple, dataclass
 
-KINDS = ("choice", "number", "words", "paste")
-"""choice: numbered answers; number: a size or a count; words: a line; paste: several lines."""
+TRAINS = ("train.inference!=true", "run.inference_only!=true")
+"""Conditions of a question that makes sense only where something is trained."""
 
 
 class Choice(NamedTuple):
@@ -24,9 +24,10 @@ class Choice(NamedTuple):
 class Question:
     """A question: how it is put, how it is answered, what it costs in seconds.
 
-    It is not put where one of `settled` is known, or where a known fact contradicts `only_if`
-    (KEY=VALUE, KEY!=VALUE). `answered` is the share of people who can answer at all; `fact` is
-    what a number states; `hint` is a command or an example.
+    `kind` is choice (numbered answers), number (a size or a count), words (a line) or paste
+    (several lines). It is not put where one of `settled` is known, or where a known fact
+    contradicts `only_if` (KEY=VALUE, KEY!=VALUE). `answered` is the share of people who can answer
+    at all; `fact` is what a number states; `hint` is a command or an example.
     """
 
     id: str

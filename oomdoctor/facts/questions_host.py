@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from oomdoctor.facts.question import Choice, Question, yes_no
-
-TRAINS = ("train.inference!=true", "run.inference_only!=true")
+from oomdoctor.facts.question import TRAINS, Choice, Question, yes_no
 
 ROWS = (
     Question(

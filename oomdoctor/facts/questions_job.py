@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from oomdoctor.facts.question import Choice, Question, yes_no
+from oomdoctor.facts.question import TRAINS, Choice, Question, yes_no
 
-TRAINS = ("train.inference!=true", "run.inference_only!=true")
 ON_CARD = ("oom.seen!=false", "host.killed!=true", "host.oom_kill!=true", "host.shm_error!=true")
 
 ROWS = (
