@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import scalars
+from oomdoctor.configs import hardware, scalars
 from oomdoctor.configs.claims import Claim
 from oomdoctor.model.enums import Origin
 
@@ -152,8 +152,6 @@ def ddp_backend(value: Plain) -> Iterator[Claim]:
 def partition(value: Plain) -> Iterator[Claim]:
     """Read the name of a card out of a job manager's partition or constraint."""
     said = scalars.as_text(value) or ""
-    from oomdoctor.configs import hardware
-
     words = said.replace("_", " ").replace("-", " ").replace(",", " ")
     yield from (one.claim for one in hardware.find(words) if one.claim.key == "gpu.name")
 
