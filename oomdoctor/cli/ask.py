@@ -82,9 +82,11 @@ class Interview:
                 raise LeavingError
             if command == "back":
                 return self._back(prospect, view)
-            if command in ("why", "help"):
-                page = ask_page.why if command == "why" else ask_page.explained
-                self.terminal.show(page(prospect, self.terminal.theme))
+            if command == "why":
+                self.terminal.show(ask_page.why(prospect, self.terminal.theme))
+                continue
+            if command == "help":
+                self.terminal.show(ask_page.explained(self.terminal.theme))
                 continue
             answer = self._answer(prospect, line)
             if answer is not None:

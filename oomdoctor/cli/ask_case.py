@@ -35,16 +35,15 @@ class View:
     def __init__(self, case: Case, answers: Sequence[Answer]) -> None:
         """Join the inputs with the answers and judge the rules."""
         self.gathered = case.joined(answers)
-        self.given = case.stated(answers)
-        self.book: FactBook = pipeline.assemble(self.gathered, self.given)
+        self.book: FactBook = pipeline.assemble(self.gathered, case.stated(answers))
         event = first_failure(self.gathered.failures)
         self.supposing = Supposing(case.rules, self.book, event=event, complete=derive)
         self.options: tuple[Prospect, ...] | None = None
-        self._case = case
+        self._rules = case.rules
 
     def diagnosis(self) -> Diagnosis:
         """Return the usual answer."""
-        return self._case.concluded(self)
+        return pipeline.concluded(self.gathered, self.book, self._rules)
 
 
 class Case:
@@ -95,21 +94,6 @@ class Case:
             view.options = interview.prospects(view.supposing, view.book, answers)
         asked = {answer.question for answer in answers}
         return tuple(one for one in view.options if one.question.id not in asked)
-
-    def concluded(self, view: View) -> Diagnosis:
-        """Return the diagnosis of a view."""
-        from oomdoctor.reason.conclude import conclude
-
-        return conclude(
-            view.book,
-            ruleset=self.rules,
-            failures=view.gathered.failures,
-            readings=view.gathered.readings,
-            artifacts=view.gathered.artifacts,
-            notes=view.gathered.notes,
-            sources=pipeline.derived_sources(),
-            logs=view.gathered.logs,
-        )
 
     def _heard(self, answer: Answer) -> Gathered:
         """Read the text of an answer like any input: a paste by its content, words as a note."""

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from oomdoctor import pipeline
 from oomdoctor.cli import ask_session
 from oomdoctor.cli.ask import Interview, is_possible
-from oomdoctor.cli.ask_case import Case, View
+from oomdoctor.cli.ask_case import Case
 from oomdoctor.cli.ask_session import Session
 from oomdoctor.cli.ask_terminal import Terminal
-from oomdoctor.cli.output import say
+from oomdoctor.cli.output import say, theme_for
 from oomdoctor.facts.given import parse_given
 from oomdoctor.model.plan import Measurement
 from oomdoctor.record import replace
-from oomdoctor.render.theme import Theme, colour_wanted, unicode_wanted, width_wanted
+from oomdoctor.render.words import percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,8 @@ def diagnosed(asked: Asked) -> Diagnosis:
     if not is_possible():
         return unattended(case, session)
     path = ask_session.default_path(os.environ) if path is None else path
-    interview = Interview(case, session, path, Terminal(_theme(asked)))
+    theme = theme_for(color=asked["color"], width=asked["width"], stream=sys.stderr)
+    interview = Interview(case, session, path, Terminal(theme))
     view = interview.run()
     if interview.answers and interview.is_kept and not asked["quiet"]:
         say(f"\nAnswers are kept in {path}; go on with: oomdoctor diagnose --resume {path}\n")
@@ -54,7 +55,7 @@ def diagnosed(asked: Asked) -> Diagnosis:
 
 def unattended(case: Case, session: Session) -> Diagnosis:
     """Return the diagnosis with the questions as the next measurements."""
-    view = View(case, session.answers)
+    view = case.view(session.answers)
     return _still_open(view.diagnosis(), case.options(view, session.answers))
 
 
@@ -75,10 +76,10 @@ def as_measurement(prospect: Prospect) -> Measurement:
     for one in prospect.outcomes:
         leader = one.belief.leader
         leaders.append(leader)
-        share = one.belief.masses.get(leader, 0.0)
+        share = percent(one.belief.masses.get(leader, 0.0))
         facts = " ".join(f"--fact {_quoted(item)}" for item in one.choice.sets)
         answer = f"{one.choice.text}: {facts}" if question.kind == "choice" else one.choice.text
-        meanings.append(f"{answer} (then {leader} leads with {share * 100:.0f} %)")
+        meanings.append(f"{answer} (then {leader} leads with {share})")
     return Measurement(
         fact=question.facts[0],
         command=question.text if question.hint is None else f"{question.text} ({question.hint})",
@@ -109,19 +110,6 @@ def _case(session: Session, asked: Asked) -> Case:
     rules = load_rules(directories, preview=asked["preview"])
     rules = selected(rules, select=codes_of(asked["select"]), ignore=codes_of(asked["ignore"]))
     return Case(gathered, rules, session.facts)
-
-
-def _theme(asked: Asked) -> Theme:
-    """Decide how the interview looks on standard error."""
-    try:
-        columns = os.get_terminal_size(sys.stderr.fileno()).columns or None
-    except (OSError, ValueError):
-        columns = None
-    return Theme(
-        width=width_wanted(asked["width"], columns=columns),
-        colour=colour_wanted(asked["color"], environ=os.environ, terminal=True),
-        unicode=unicode_wanted(sys.stderr.encoding),
-    )
 
 
 def _absolute(paths: Sequence[str]) -> list[str]:

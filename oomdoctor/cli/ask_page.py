@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.reason.fallbacks import is_known
 from oomdoctor.reason.interview import moves
+from oomdoctor.reason.narrate import print_fact
 from oomdoctor.render.layout import BLANK, Span, flow
+from oomdoctor.render.words import percent
 
 if TYPE_CHECKING:
     from oomdoctor.facts.book import FactBook
@@ -70,9 +72,8 @@ def why(prospect: Prospect, theme: Theme) -> list[Line]:
     return lines
 
 
-def explained(prospect: Prospect, theme: Theme) -> list[Line]:
+def explained(theme: Theme) -> list[Line]:
     """Say what may be typed."""
-    del prospect
     rows = (
         ("Enter, ?", "don't know: it is not asked again"),
         ("why", "why this question, and what each answer would mean"),
@@ -99,16 +100,10 @@ def understood(answer: Answer, before: FactBook, after: FactBook) -> tuple[str, 
             continue
         is_new = held is None or held.value != fact.value
         if key in stated or (is_new and fact.origin.value == "stated"):
-            value = visible(_word(fact.value), ascii_only=False)
+            value = visible(" ".join(print_fact(fact).split()), ascii_only=False)
             found.append(f"{key} = {value[:_LONGEST_VALUE]}")
     found += [f"{key} is taken back" for key in answer.drops if before.get(key) is not None]
     return tuple(found)
-
-
-def _word(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return " ".join(str(value).split())
 
 
 def moved(facts: tuple[str, ...], before: Belief, after: Belief, theme: Theme) -> list[Line]:
@@ -154,10 +149,3 @@ def refused(message: str, theme: Theme) -> list[Line]:
     for part in message.split("\n"):
         lines += flow([Span(part.strip())], width=theme.width, first="   ")
     return lines
-
-
-def percent(share: float) -> str:
-    """Print a probability."""
-    if 0 < share < 0.005:
-        return "<1 %"
-    return f"{share * 100:.0f} %"

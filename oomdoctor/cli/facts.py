@@ -53,7 +53,7 @@ def command(pattern: str | None, **others: str) -> int:
     else:
         from oomdoctor.render.text import paint
 
-        theme = theme_for(color="auto", width=None, to_file=False)
+        theme = theme_for(color="auto", width=None)
         write_result(paint(_table(rows, theme), theme))
     return int(ExitCode.DONE)
 

@@ -16,25 +16,28 @@ if TYPE_CHECKING:
 _MOST_DIGITS = 6
 
 
-def theme_for(*, color: str, width: int | None, to_file: bool) -> Theme:
-    """Decide colour, character set and width for standard output or a file."""
-    terminal = not to_file and sys.stdout.isatty()
+def theme_for(
+    *, color: str, width: int | None, to_file: bool = False, stream: TextIO | None = None
+) -> Theme:
+    """Decide colour, character set and width for a stream (standard output) or a file."""
+    stream = sys.stdout if stream is None else stream
+    terminal = not to_file and stream.isatty()
     return Theme(
-        width=width_wanted(width, columns=_columns() if terminal else None),
+        width=width_wanted(width, columns=_columns(stream) if terminal else None),
         colour=colour_wanted(color, environ=os.environ, terminal=terminal)
         if not to_file
         else color == "always",
-        unicode=to_file or unicode_wanted(sys.stdout.encoding),
+        unicode=to_file or unicode_wanted(stream.encoding),
     )
 
 
-def _columns() -> int | None:
+def _columns(stream: TextIO) -> int | None:
     """Return the terminal's columns: COLUMNS where it is set, else what the terminal says."""
     given = os.environ.get("COLUMNS", "")
     if given.isdecimal() and len(given) < _MOST_DIGITS and int(given) > 0:
         return int(given)
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns
+        return os.get_terminal_size(stream.fileno()).columns or None
     except (OSError, ValueError):
         return None
 

@@ -50,7 +50,7 @@ def list_rules(pattern: str | None, style: str, rules: tuple[str, ...]) -> int:
     else:
         from oomdoctor.render.text import paint
 
-        theme = theme_for(color="auto", width=None, to_file=False)
+        theme = theme_for(color="auto", width=None)
         write_result(paint(_table(found, theme), theme))
     for code, message in ruleset.faults:
         say(f"warning: {code}: {message}")

@@ -11,24 +11,14 @@ from oomdoctor.facts.given import parse_one
 from oomdoctor.reason.interview import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from oomdoctor.facts.question import Question
 
 NOT_KNOWN = frozenset(
     (
-        "",
-        "?",
-        "-",
-        "don't know",
-        "dont know",
-        "do not know",
-        "i don't know",
-        "not sure",
-        "dk",
-        "idk",
+        *("", "?", "-", "don't know", "dont know", "do not know", "i don't know", "dk", "idk"),
+        *("not sure", "unsure", "no idea", "unknown", "can't say", "skip", "next", "n/a", "na"),
     )
-) | frozenset(("no idea", "unknown", "skip", "next", "n/a", "na", "unsure", "can't say"))
+)
 COMMANDS = frozenset(("back", "why", "quit", "help"))
 _SHORT = {"q": "quit", "exit": "quit", "b": "back", "h": "help", "?why": "why", "why?": "why"}
 _LONGEST_NUMBER = 3
@@ -71,18 +61,12 @@ def pasted(question: Question, text: str) -> Answer:
     return Answer(question=question.id, text=text, pasted=True)
 
 
-def stated_by(text: str) -> tuple[str, ...]:
-    """Return the facts that a correction such as `run.phase=eval` states; UsageError if wrong."""
-    return tuple(_checked(item) for item in _pairs(text))
-
-
 def _stated(text: str) -> tuple[str, ...] | None:
     """Return KEY=VALUE statements where the line is made of nothing else; UsageError if wrong."""
-    return stated_by(text) if re.match(r"[a-z_]+\.[a-z_0-9]+ ?=(?!=)", text) else None
-
-
-def _pairs(text: str) -> Iterable[str]:
-    return (part for part in re.split(r"[,;]\s*(?=[a-z_]+\.[a-z_0-9]+ ?=)", text) if part.strip())
+    if not re.match(r"[a-z_]+\.[a-z_0-9]+ ?=(?!=)", text):
+        return None
+    parts = re.split(r"[,;]\s*(?=[a-z_]+\.[a-z_0-9]+ ?=)", text)
+    return tuple(_checked(part) for part in parts if part.strip())
 
 
 def _checked(item: str) -> str:

@@ -113,11 +113,6 @@ def _is_figure(item: str) -> bool:
     return item.partition("=")[2][:1].isdecimal()
 
 
-def texts(answers: Sequence[Answer]) -> tuple[str, ...]:
-    """Return the words and pastes of all answers, in order."""
-    return tuple(answer.text for answer in answers if answer.text)
-
-
 def prospects(
     supposing: Supposing, book: FactBook, answers: Sequence[Answer]
 ) -> tuple[Prospect, ...]:
