@@ -82,5 +82,4 @@ ROWS = (
     boolean("serve.vision", "A vision tower (mmproj) is loaded beside the model."),
     boolean("serve.retried", "The tool went on with smaller pieces after the failure."),
     version("env.ollama", "ollama version.", obtain="ollama --version", cost_s=5),
-    count("env.llama_cpp", "Build number of llama.cpp.", obtain="llama-server --version", cost_s=5),
 )
