@@ -72,7 +72,7 @@ def _read(
 def _result(job: Future[Outcome]) -> Outcome | None:
     try:
         return job.result()
-    except (BrokenProcessPool, OSError):
+    except (BrokenProcessPool, MemoryError, OSError):
         return None
 
 

@@ -96,6 +96,27 @@ def test_a_file_that_kills_its_reader_costs_no_other(
     assert not isinstance(found[str(good)], InputError)
 
 
+def test_a_file_that_main_memory_has_no_room_for_costs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, bad = tmp_path / "good.log", tmp_path / "bad.log"
+    good.write_text(OOM)
+    bad.write_text(OOM)
+    read = side_by_side.read_path
+
+    def greedy(path: str, *, most_text: int = 0) -> object:
+        if path == str(bad):
+            raise MemoryError
+        return read(path, most_text=most_text)
+
+    monkeypatch.setattr(side_by_side, "read_path", greedy)
+
+    found = side_by_side.read_side_by_side({str(bad): 1, str(good): 1}, most_text=0)
+
+    assert isinstance(found[str(bad)], InputError)
+    assert not isinstance(found[str(good)], InputError)
+
+
 def test_the_text_of_many_logs_stays_bounded_and_keeps_the_first_whole() -> None:
     def text(name: str) -> Fact:
         quotes = tuple(Quote(artifact=name, line=at, text="x" * 40) for at in range(2000))
