@@ -7,6 +7,15 @@ since the driver update                             what changed
 
 from __future__ import annotations
 
+
+def _without(what: str) -> str:
+    """Match what people say of something in use: it runs without it, or without it less is used."""
+    well = r"(?:runs?|ran|works?|worked|fits?|fitted|pass(?:es|ed)?|fine|ok(?:ay)?)"
+    less = rf"(?:{well}|only|enough|half|a (?:third|quarter)|\d+ ?%)"
+    out = rf"without (?:{what})\b"
+    return rf"\b{well} (?:\w+ )?{out}|\b{out}[^,;]{{0,24}}(?<!\w){less}(?!\w)"
+
+
 # (a regular expression over lower-case text, KEY=VALUE statements)
 PLAIN = (
     (
@@ -175,13 +184,16 @@ PLAIN = (
         (
             r"\bone (?:card|gpu) (?:is )?full[^;]{0,40}\b(?:others?|rest)\b"
             r"|\bonly (?:the )?(?:first|last|one) (?:card|gpu)[^,;]{0,10}\bfull"
-            r"|\buneven(?:ly)?\b|\bimbalance\w*"
+            r"|\b(?:uneven(?:ly)?|(?<!class )imbalanced?)\b[^,;]{0,24}\b(?:cards?|gpus?|vram"
+            r"|memory|ranks?|devices?)\b|\b(?:cards?|gpus?|vram|memory|ranks?"
+            r"|devices?|layers)\b[^,;]{0,24}\b(?:uneven(?:ly)?|imbalanced?)\b"
         ),
         ("gpu.imbalance=0.6",),
     ),
     (
         (
-            r"\bfails? on (?:several|multiple|two|four|eight|many|2|4|8)\b|\bmulti-?gpu\b"
+            r"\b(?:one|a single|1) (?:gpu|card|rank)\b[^.]{0,30}\bon (?:several|multiple|many"
+            r"|two|four|eight|[248])(?=[,;]|$)|\bmulti-?gpu\b"
             r"|\b(?:several|multiple|two|four|eight|[248]) (?:gpus|cards|ranks)\b"
         ),
         ("dist.world_size=2",),
@@ -194,7 +206,7 @@ PLAIN = (
         ("train.base_dtype=fp32",),
     ),
     (
-        r"\bwithout (?:vllm|sglang|the engine)\b",
+        _without(r"vllm|sglang|the engine"),
         ("gen.colocated_engine=true",),
     ),
     (
@@ -202,7 +214,7 @@ PLAIN = (
         ("code.retain_graph=true",),
     ),
     (
-        r"\breduce-overhead|\bcuda ?graphs?\b|\bwithout graphs?\b",
+        rf"\breduce-overhead|{_without('(?:cuda ?)?graphs?')}|\bcuda ?graphs?\b",
         ("compile.cudagraphs=true",),
     ),
 )

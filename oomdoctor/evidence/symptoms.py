@@ -16,10 +16,7 @@ from oomdoctor.evidence.symptom_phrases import PLAIN
 from oomdoctor.record import NamedTuple
 
 MOST = 2000
-_WELL_BEFORE_BAD = re.compile(
-    r"[;!?\n]|\.(?=\s|$)|,|\bbut\b|\bhowever\b|\bwhile\b|\bwhereas\b|\bthen\b|\balthough\b|\bthough\b"
-)
-_AND = re.compile(r"\band\b")
+_TURNS = r"[;!?\n]|\.(?=\s|$)|,|\b(?:but|however|while|whereas|then|although|though)\b"
 
 
 class Clause(NamedTuple):
@@ -45,8 +42,8 @@ def read(text: str) -> tuple[str, ...]:
 def clauses_of(low: str) -> list[Clause]:
     """Split lower-case text where its sense may turn, and say of each part how it ended."""
     parts: list[str] = []
-    for part in _WELL_BEFORE_BAD.split(low):
-        halves = _AND.split(part)
+    for part in _compiled(_TURNS).split(low):
+        halves = _compiled(r"\band\b").split(part)
         senses = {_sense(half) for half in halves} - {None}
         parts += halves if len(senses) > 1 else [part]
     return [Clause(part.strip(), _sense(part)) for part in parts if part.strip()]
@@ -85,7 +82,7 @@ def _place_of(text: str) -> str | None:
 def _subject(clause: Clause, clauses: list[Clause]) -> str | None:
     """Return the place of the clause before, where a clause goes on with its verb alone.
 
-    "load_state works on one GPU, fails on several": it is load_state that fails.
+    "save_model works on one GPU, fails on eight": it is save_model that fails.
     """
     at = clauses.index(clause)
     if at == 0 or not re.match(rf"(?:it |but )?{words.BAD}", clause.text):

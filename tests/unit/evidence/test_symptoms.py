@@ -78,6 +78,14 @@ def test_a_subject_is_carried_on_to_the_clause_that_tells_of_the_failure() -> No
         ("a smaller batch fails at the same place", "trial.smaller_batch=same"),
         ("I append the logits to a list", "code.appends_outputs=true"),
         ("total += loss in my loop", "code.loss_accumulated=true"),
+        ("save_model works on one GPU, fails on eight", "dist.world_size=2"),
+        ("it fails on 4 cards", "dist.world_size=2"),
+        ("memory is split unevenly over the cards", "gpu.imbalance=0.6"),
+        ("there is an imbalance between the GPUs", "gpu.imbalance=0.6"),
+        ("it runs without vLLM", "gen.colocated_engine=true"),
+        ("without the engine it fits", "gen.colocated_engine=true"),
+        ("it works without graphs", "compile.cudagraphs=true"),
+        ("without CUDA graphs a third of the card is in use", "compile.cudagraphs=true"),
     ],
 )
 def test_set_phrases_state_facts(said: str, fact: str) -> None:
@@ -86,6 +94,24 @@ def test_set_phrases_state_facts(said: str, fact: str) -> None:
 
 def test_what_is_denied_is_not_stated() -> None:
     assert "host.killed=true" not in read("it is not killed")
+
+
+@pytest.mark.parametrize(
+    ("said", "key"),
+    [
+        ("it fails on many long samples", "dist.world_size"),
+        ("it fails on 2 of ten runs", "dist.world_size"),
+        ("on one GPU, batch 4", "dist.world_size"),
+        ("one card of 8 GB, it dies on 2 of ten runs", "dist.world_size"),
+        ("the classes are imbalanced", "gpu.imbalance"),
+        ("class imbalance is handled by a sampler", "gpu.imbalance"),
+        ("lengths in a batch are uneven", "gpu.imbalance"),
+        ("plain generation with transformers, without vLLM", "gen.colocated_engine"),
+        ("all is compiled without graphs", "compile.cudagraphs"),
+    ],
+)
+def test_like_words_about_other_things_are_no_set_phrases(said: str, key: str) -> None:
+    assert key not in {item.partition("=")[0] for item in read(said)}
 
 
 @pytest.mark.parametrize("said", ["", "hello", "?", "a" * 5000, "it " * 3000])
