@@ -10,9 +10,9 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from oomdoctor.evidence.amounts import derived
 from oomdoctor.evidence.haystack import haystack_of
-from oomdoctor.model.core import Fact, Reading
-from oomdoctor.model.enums import Origin
+from oomdoctor.model.core import Reading
 
 if TYPE_CHECKING:
     from oomdoctor.model.core import Document
@@ -35,12 +35,7 @@ def read(document: Document) -> Reading:
         line = document.lines[index]
         if line.text == line.raw or _vllm().search(line.raw[:PREFIX_CHARS]) is None:
             continue
-        fact = Fact(
-            key="job.framework",
-            value="vllm",
-            origin=Origin.DERIVED,
-            quotes=(document.quote(line),),
-            source="prefix of the engine's log",
-        )
+        source = "prefix of the engine's log"
+        fact = derived("job.framework", "vllm", document.quote(line), source=source)
         return Reading(facts=(fact,))
     return Reading()
