@@ -24,75 +24,42 @@ GPU: 0
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from oomdoctor.evidence.amounts import MAX_TABLE_LINE, Amount, amount_in
+from oomdoctor.evidence.amounts import MAX_TABLE_LINE, amount_in
 from oomdoctor.evidence.card_facts import reading_of
-from oomdoctor.evidence.cards import Card, ProcessRow, Table
+from oomdoctor.evidence.cards import ProcessRow
+from oomdoctor.evidence.snapshots import Snapshots
 
 if TYPE_CHECKING:
+    from oomdoctor.evidence.amounts import Amount
+    from oomdoctor.evidence.snapshots import What
     from oomdoctor.model.core import Document, LogLine, Quote, Reading
 
 ANCHORS = ("amd-smi", "amdgpu version", "total_vram", "used_vram", "vram_used", "vram_mem")
 _UNIT = r"(?P<unit>[KMG]?i?B)"
+_FIGURES: tuple[What, ...] = ("used", "free", "total")
 
 
 @dataclass(slots=True, kw_only=True)
-class _Reader:
-    """Collects one snapshot; a figure of a card that comes again starts a new one."""
+class _Reader(Snapshots):
+    """Snapshots, and the card, its name and the program that were read last."""
 
-    document: Document
-    done: list[Table] = field(default_factory=list)
-    order: int | None = None
-    cards: dict[str, Card] = field(default_factory=dict)
-    rows: list[ProcessRow] = field(default_factory=list)
-    empty: Quote | None = None
     number: str = "0"
     name: tuple[str, Quote] | None = None
     program: str = ""
     columns: tuple[str, ...] = ()
 
-    def close(self) -> None:
-        """Finish the current snapshot."""
-        if self.order is not None:
-            self.done.append(
-                Table(
-                    order=self.order,
-                    cards=tuple(self.cards.values()),
-                    rows=tuple(self.rows),
-                    empty=self.empty,
-                    processes_shown=bool(self.rows) or self.empty is not None,
-                    whole=bool(self.cards),
-                )
-            )
-        self.order, self.cards, self.rows, self.empty = None, {}, [], None
-
-    def take(self, index: int, kind: str, said: Amount | None) -> None:
-        """Store a figure of the card whose number was read last."""
+    def take_figure(self, index: int, what: What, said: Amount | None) -> None:
+        """Store a figure of the card whose number was read last, and its name once."""
         if said is None:
             return
-        card = self.cards.get(self.number, Card(index=self.number))
-        if getattr(card, kind) is not None:
-            self.close()
-            card = Card(index=self.number)
-        self.order = index if self.order is None else self.order
+        self.take(index, self.number, what, said)
         if self.name is not None:
-            card = replace(card, name=self.name[0], name_quote=self.name[1])
+            self.take_name(index, self.number, *self.name)
             self.name = None
-        self.cards[self.number] = _with(card, kind, said)
-
-    def take_row(self, index: int, row: ProcessRow) -> None:
-        """Store a process."""
-        self.order = index if self.order is None else self.order
-        self.rows.append(row)
-
-
-def _with(card: Card, kind: str, said: Amount) -> Card:
-    if kind == "total":
-        return replace(card, total=said)
-    return replace(card, used=said) if kind == "used" else replace(card, free=said)
 
 
 @cache
@@ -165,9 +132,10 @@ def _take_table(reader: _Reader, index: int, line: LogLine) -> None:
     usage = _usage().search(line.text)
     if usage is not None:
         reader.number = usage["card"]
-        for kind in ("used", "total"):
-            said = amount_in(document, line, usage, group=kind, unit=usage["unit"])
-            reader.take(index, kind, said)
+        said = amount_in(document, line, usage, group="used", unit=usage["unit"])
+        reader.take_figure(index, "used", said)
+        said = amount_in(document, line, usage, group="total", unit=usage["unit"])
+        reader.take_figure(index, "total", said)
         return
     process = _process().search(line.text)
     if process is not None:
@@ -188,13 +156,12 @@ def _take_monitor(reader: _Reader, index: int, line: LogLine) -> None:
         reader.columns = ()
         return
     reader.number = cells[0][0]
-    for name, kind in (("VRAM_USED", "used"), ("VRAM_FREE", "free"), ("VRAM_TOTAL", "total")):
-        if name not in reader.columns:
-            continue
-        cell = cells[reader.columns.index(name)]
-        if cell["figure"] is not None:
+    for what in _FIGURES:
+        name = f"VRAM_{what.upper()}"
+        cell = cells[reader.columns.index(name)] if name in reader.columns else None
+        if cell is not None and cell["figure"] is not None:
             said = amount_in(reader.document, line, cell, group="figure", unit=cell["unit"])
-            reader.take(index, kind, said)
+            reader.take_figure(index, what, said)
 
 
 def _take_entries(reader: _Reader, index: int, line: LogLine) -> None:
@@ -207,7 +174,8 @@ def _take_entries(reader: _Reader, index: int, line: LogLine) -> None:
         reader.program = named[1].strip()
     for found in _entry().finditer(line.text):
         said = amount_in(reader.document, line, found, group="figure", unit=found["unit"])
-        reader.take(index, found["kind"].lower(), said)
+        what = next(one for one in _FIGURES if one == found["kind"].lower())
+        reader.take_figure(index, what, said)
     memory = _memory().search(line.text)
     if memory is not None and reader.program:
         said = amount_in(reader.document, line, memory, group="memory", unit=memory["unit"])

@@ -19,83 +19,45 @@ Byte counts are exact; the JSON holds them as strings and is read with the same 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.amounts import MAX_TABLE_LINE, Amount, derived
 from oomdoctor.evidence.card_facts import reading_of
-from oomdoctor.evidence.cards import Card, ProcessRow, Table
+from oomdoctor.evidence.cards import ProcessRow
+from oomdoctor.evidence.snapshots import Snapshots
 from oomdoctor.model.core import Reading
 
 if TYPE_CHECKING:
+    from oomdoctor.evidence.snapshots import What
     from oomdoctor.model.core import Document, Fact, LogLine, Quote
 
 ANCHORS = ("vram total", "rocm system management", "kfd process", "kfd pids", "vram%")
 LONGEST_JSON = 60_000
 HALF_PERCENT = 0.005
-_CSV = {"VRAM Total Memory (B)": False, "VRAM Total Used Memory (B)": True}
+_CSV: dict[str, What] = {"VRAM Total Memory (B)": "total", "VRAM Total Used Memory (B)": "used"}
 
 
 @dataclass(slots=True, kw_only=True)
-class _Reader:
-    """Collects cards and rows into snapshots; a figure that comes again starts a new one."""
+class _Reader(Snapshots):
+    """Snapshots, and the shares of the concise table."""
 
-    document: Document
-    done: list[Table] = field(default_factory=list)
-    order: int | None = None
-    cards: dict[str, Card] = field(default_factory=dict)
-    rows: list[ProcessRow] = field(default_factory=list)
-    empty: Quote | None = None
     shares: dict[str, tuple[float, Quote]] = field(default_factory=dict)
-    share_at: int | None = None
 
-    def close(self) -> None:
-        """Finish the current snapshot."""
-        if self.order is not None:
-            self.done.append(
-                Table(
-                    order=self.order,
-                    cards=tuple(self.cards.values()),
-                    rows=tuple(self.rows),
-                    empty=self.empty,
-                    processes_shown=bool(self.rows) or self.empty is not None,
-                    whole=bool(self.cards),
-                )
-            )
-        self.order, self.cards, self.rows, self.empty = None, {}, [], None
-
-    def take_memory(self, index: int, found: re.Match[str], *, number: str, quote: Quote) -> None:
+    def take_memory(self, index: int, line: LogLine, found: re.Match[str], number: str) -> None:
         """Store a total or used figure of a card."""
-        said = Amount(bytes=int(found["count"]), slack_bytes=0, quote=quote)
-        self.take(index, said, number=number, is_used=bool(found["used"]))
-
-    def take(self, index: int, said: Amount, *, number: str, is_used: bool) -> None:
-        """Store a figure of a card; one that comes again starts a new snapshot."""
-        card = self.cards.get(number, Card(index=number))
-        if (card.used if is_used else card.total) is not None:
-            self.close()
-            card = Card(index=number)
-        if self.order is None:
-            self.order = index
-        self.cards[number] = replace(card, used=said) if is_used else replace(card, total=said)
-
-    def take_name(self, index: int, line: LogLine, found: re.Match[str]) -> None:
-        """Store a card's name."""
-        if self.order is None:
-            self.order = index
-        card = self.cards.get(found["card"], Card(index=found["card"]))
         quote = self.document.quote(line, *found.span())
-        self.cards[found["card"]] = replace(card, name=found["name"].strip(), name_quote=quote)
+        said = Amount(bytes=int(found["count"]), slack_bytes=0, quote=quote)
+        self.take(index, number, "used" if found["used"] else "total", said)
 
     def take_process(self, index: int, line: LogLine, words: list[str]) -> None:
         """Store a row of the KFD process table."""
-        if self.order is None:
-            self.order = index
         quote = self.document.quote(line)
         memory = Amount(bytes=int(words[-3]), slack_bytes=0, quote=quote)
         name = " ".join(words[1:-4])
-        self.rows.append(ProcessRow(card="0", name=name, kind="C", quote=quote, memory=memory))
+        row = ProcessRow(card="0", name=name, kind="C", quote=quote, memory=memory)
+        self.take_row(index, row)
 
 
 @cache
@@ -168,14 +130,14 @@ def _take_text(reader: _Reader, index: int, line: LogLine) -> None:
     if "GPU[" in line.text:
         memory = _text_memory().search(line.text)
         if memory is not None:
-            quote = reader.document.quote(line, *memory.span())
-            reader.take_memory(index, memory, number=memory["card"], quote=quote)
+            reader.take_memory(index, line, memory, memory["card"])
         name = _name().search(line.text)
         if name is not None:
-            reader.take_name(index, line, name)
+            quote = reader.document.quote(line, *name.span())
+            reader.take_name(index, name["card"], name["name"].strip(), quote)
     if "No KFD PIDs" in line.text:
         reader.empty = reader.document.quote(line)
-        reader.order = index if reader.order is None else reader.order
+        reader.begin(index)
 
 
 def _take_csv(
@@ -193,7 +155,7 @@ def _take_csv(
         if name in _CSV and cell.isdecimal():
             quote = reader.document.quote(line, at, at + len(cell))
             said = Amount(bytes=int(cell), slack_bytes=0, quote=quote)
-            reader.take(index, said, number=found["card"], is_used=_CSV[name])
+            reader.take(index, found["card"], _CSV[name], said)
         at += len(cell) + 1
     return columns
 
@@ -204,8 +166,7 @@ def _take_json(reader: _Reader, index: int, line: LogLine, card: str) -> str:
         if found["card"] is not None:
             card = found["card"]
         elif card:
-            quote = reader.document.quote(line, *found.span())
-            reader.take_memory(index, found, number=card, quote=quote)
+            reader.take_memory(index, line, found, card)
     return card
 
 
