@@ -20,7 +20,7 @@ class Pattern(NamedTuple):
     """A shape of text; `gates` are lower-case literals of which one occurs wherever it matches.
 
     `spreads` is False where the place alone tells what it is, and the same word elsewhere may be
-    an ordinary one. `accept` has the last word on a match. `listed` splits a match at commas.
+    an ordinary one. `accept` has the last word on a match.
     """
 
     kind: str
@@ -28,7 +28,6 @@ class Pattern(NamedTuple):
     gates: tuple[str, ...] = ()
     spreads: bool = True
     accept: Callable[[re.Match[str]], bool] | None = None
-    listed: bool = False
 
 
 @lru_cache(maxsize=512)

@@ -18,7 +18,9 @@ from oomdoctor.redaction.placeholders import Placeholders, is_placeholder
 from oomdoctor.redaction.plain import plain, without_keys, without_wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    Build = Callable[[Mapping[str, str]], re.Pattern[str]]
 
 PATTERNS: tuple[Pattern, ...] = (
     *secrets.PATTERNS,
@@ -42,8 +44,7 @@ class Redactor:
         self._counting = False
         self._counts: dict[str, int] = {}
         self._examples: dict[str, dict[str, str]] = {}
-        self._known: tuple[int, re.Pattern[str] | None] = (0, None)
-        self._literal: tuple[int, re.Pattern[str] | None] = (0, None)
+        self._built: dict[Build, tuple[int, re.Pattern[str]]] = {}
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -115,22 +116,20 @@ class Redactor:
         self._examples.setdefault(kind, {}).setdefault(shown, _masked(value))
 
     def _by_secrets(self, text: str) -> str:
-        held = self._placeholders.secrets
-        if self._literal[0] != len(held):
-            self._literal = (len(held), _secrets_pattern(held))
-        pattern = self._literal[1]
-        return (
-            text if pattern is None else pattern.sub(lambda found: self._told(found[0], held), text)
-        )
+        return self._by_spelling(text, self._placeholders.secrets, _secrets_pattern)
 
     def _by_names(self, text: str) -> str:
-        held = self._placeholders.known
-        if self._known[0] != len(held):
-            self._known = (len(held), _names_pattern(held))
-        pattern = self._known[1]
-        return (
-            text if pattern is None else pattern.sub(lambda found: self._told(found[0], held), text)
-        )
+        return self._by_spelling(text, self._placeholders.known, _names_pattern)
+
+    def _by_spelling(self, text: str, held: Mapping[str, str], build: Build) -> str:
+        """Replace what is known, by an expression that is built anew when more is known."""
+        if not held:
+            return text
+        count, pattern = self._built.get(build, (0, None))
+        if pattern is None or count != len(held):
+            pattern = build(held)
+            self._built[build] = (len(held), pattern)
+        return pattern.sub(lambda found: self._told(found[0], held), text)
 
     def _told(self, value: str, held: Mapping[str, str]) -> str:
         shown = held[value]
