@@ -68,19 +68,20 @@ def parts_of(path: str) -> tuple[str, ...]:
     names = [name for name in re.split(r"[/\\]+", path) if name not in ("", ".", "..")]
     if not names:
         return ()
-    last = names[-1]
-    for suffix in _PACKED:
-        last = last.removesuffix(suffix)
-    return (*names[-_DEPTH:-1], _rotation().sub(r"\1", last))
+    return (*names[-_DEPTH:-1], _rotation().sub(r"\1", unpacked(names[-1])))
 
 
 def rotation_of(path: str) -> int:
     """Return how often a log was rotated: `train.log.2` is older than `train.log.1`."""
-    last = path
-    for suffix in _PACKED:
-        last = last.removesuffix(suffix)
-    found = _rotation().search(last)
+    found = _rotation().search(unpacked(path))
     return int(found[2]) if found else 0
+
+
+def unpacked(name: str) -> str:
+    """Return a name without the suffix of a compression."""
+    for suffix in _PACKED:
+        name = name.removesuffix(suffix)
+    return name
 
 
 def _sure_rank(names: Sequence[str]) -> int | None:

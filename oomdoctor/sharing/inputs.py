@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.errors import InputError, OomdoctorError
 from oomdoctor.evidence.source import read_source
 from oomdoctor.inputs import items_of
-from oomdoctor.reason.file_names import name_ranks
+from oomdoctor.reason.file_names import name_ranks, unpacked
 from oomdoctor.record import dataclass
 from oomdoctor.units import format_count
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from oomdoctor.evidence.source import Source
 
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
 _LONGEST_NAME = 120
 STDIN = "-"
 
@@ -164,8 +163,7 @@ def shared_name(path: str) -> str:
     name = "standard-input.txt" if path == STDIN else Path(path).name
     if path.startswith(("/dev/fd/", "/proc/self/fd/")):
         name = f"pipe-{name}.txt"
-    for suffix in _PACKED:
-        name = name.removesuffix(suffix)
+    name = unpacked(name)
     stem, dot, suffix = name.rpartition(".")
     if len(name) > _LONGEST_NAME:
         name = f"{stem[: _LONGEST_NAME - 12]}{dot}{suffix[:8]}"
