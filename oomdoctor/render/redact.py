@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from oomdoctor.evidence.source import Source
     from oomdoctor.model.plan import Diagnosis
@@ -24,16 +24,6 @@ T = TypeVar("T")
 
 _BETWEEN = "\n\x1e\n"
 """Stands between texts that are redacted in one go; a record separator joins no words."""
-
-
-def redacted(diagnosis: Diagnosis, *, texts: Iterable[str] = ()) -> Diagnosis:
-    """Return the same diagnosis with placeholders; names are learned from `texts`, too."""
-    from oomdoctor.redaction.redactor import Redactor
-
-    redactor = Redactor()
-    for text in texts:
-        redactor.learn(text)
-    return redacted_by(redactor, diagnosis)
 
 
 class Names:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from oomdoctor.render.json import to_json
-from oomdoctor.render.redact import redacted
+from oomdoctor.render.redact import Names
 from tests.hang import no_hang
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def test_names_and_secrets_become_placeholders(
     nothing: Diagnosis, text: str, expected: str
 ) -> None:
-    assert redacted(replace(nothing, headline=text)).headline == expected
+    assert Names().out_of(replace(nothing, headline=text)).headline == expected
 
 
 def test_every_text_of_an_answer_is_redacted(full: Diagnosis) -> None:
@@ -51,16 +51,16 @@ def test_every_text_of_an_answer_is_redacted(full: Diagnosis) -> None:
         notes=(path,),
     )
 
-    assert "lena" not in to_json(redacted(told))
+    assert "lena" not in to_json(Names().out_of(told))
 
 
 def test_an_answer_without_names_stays_as_it_is(full: Diagnosis) -> None:
-    assert to_json(redacted(full)) == to_json(full)
+    assert to_json(Names().out_of(full)) == to_json(full)
 
 
 @pytest.mark.parametrize("part", ["x.b", "token=", "a-", "http://"])
 def test_long_lines_are_redacted_in_time(nothing: Diagnosis, part: str) -> None:
     text = part * (60_000 // len(part))
     with no_hang(seconds=20):
-        shown = redacted(replace(nothing, headline=text)).headline
+        shown = Names().out_of(replace(nothing, headline=text)).headline
     assert shown == text
