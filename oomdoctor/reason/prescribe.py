@@ -65,14 +65,14 @@ def prescribe(
 ) -> Plan:
     """Collect the fixes of all likely causes and of side findings, best first."""
     rules = {rule.code: rule for rule in ruleset.rules}
-    offers = list(_offers(ranking, rules))
+    offers = list(_offers(ranking, rules, book))
     weight: dict[str, float] = {}
     for finding, _, fix in offers:
         weight[fix.id] = weight.get(fix.id, 0.0) + _share_of(finding)
     made: dict[str, tuple[tuple[float, ...], Prescription]] = {}
     suppressed: list[str] = []
     for finding, rule, fix in offers:
-        if fix.id in made or _is_false(fix, book):
+        if fix.id in made or not _applies(fix, book, is_sibling=rule.code != finding.code):
             continue
         if fix.in_force is not None and _truth(fix.in_force, book) is Truth.TRUE:
             suppressed.append(f"already in force: {fix.title}")
@@ -90,14 +90,21 @@ def prescribe(
     )
 
 
-def _offers(ranking: Ranking, rules: Mapping[str, Rule]) -> Iterable[tuple[Finding, Rule, Fix]]:
-    """Yield every fix of the likely findings: first the speaking rule's, then its siblings'."""
+def _offers(
+    ranking: Ranking, rules: Mapping[str, Rule], book: FactBook
+) -> Iterable[tuple[Finding, Rule, Fix]]:
+    """Yield the fixes of the likely findings: first the speaking rule's, then its siblings'.
+
+    Siblings are rules for other frameworks, engines and set-ups: where their gate is not known
+    to hold, their advice is for somebody else.
+    """
     likely = [one for one in ranking.findings if one.probability >= LEAST_PROBABILITY]
     for finding in (*likely, *ranking.side_findings):
         for code in (finding.code, *finding.other_codes):
             rule = rules.get(code)
-            if rule is not None:
-                yield from ((finding, rule, fix) for fix in rule.fixes)
+            if rule is None or (code != finding.code and not _holds(rule.when, book)):
+                continue
+            yield from ((finding, rule, fix) for fix in rule.fixes)
 
 
 def _share_of(finding: Finding) -> float:
@@ -105,8 +112,16 @@ def _share_of(finding: Finding) -> float:
     return finding.probability if finding.cause else 0.0
 
 
-def _is_false(fix: Fix, book: FactBook) -> bool:
-    return fix.needs is not None and _truth(fix.needs, book) is Truth.FALSE
+def _applies(fix: Fix, book: FactBook, *, is_sibling: bool) -> bool:
+    """Say whether what a fix needs holds; it may be unknown for the speaking rule alone."""
+    if fix.needs is None:
+        return True
+    truth = _truth(fix.needs, book)
+    return truth is Truth.TRUE or (truth is Truth.UNKNOWN and not is_sibling)
+
+
+def _holds(condition: Condition, book: FactBook) -> bool:
+    return _truth(condition, book) is Truth.TRUE
 
 
 def _truth(condition: Condition, book: FactBook) -> Truth:

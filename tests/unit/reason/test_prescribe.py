@@ -12,7 +12,7 @@ from tests.unit.reason.builders import GIB, book, cause, fix, rule, ruleset
 if TYPE_CHECKING:
     from oomdoctor.facts.book import FactBook
     from oomdoctor.reason.prescribe import Plan
-    from oomdoctor.rules.shape import Fix, RuleSet
+    from oomdoctor.rules.shape import Fix, Rule, RuleSet
 
 SEEN = book(oom__seen=True)
 
@@ -33,6 +33,34 @@ def test_a_fix_whose_needs_are_false_is_dropped() -> None:
     facts = book(oom__seen=True, oom__caught=False)
 
     assert ids(plan(one_rule(fix("x", needs="oom.caught"), fix("y")), facts)) == ["y"]
+
+
+def two_rules(sibling: Rule) -> RuleSet:
+    return ruleset([rule("A", "a", fixes=[fix("x")]), sibling], [cause("a", prior=0.5)])
+
+
+def test_a_sibling_whose_gate_holds_offers_its_fixes_behind_those_of_the_speaking_rule() -> None:
+    rules = two_rules(rule("B", "a", fixes=[fix("y")]))
+
+    assert ids(plan(rules)) == ["x", "y"]
+
+
+def test_a_sibling_whose_gate_is_open_offers_nothing() -> None:
+    rules = two_rules(rule("B", "a", when="oom.library == 'xla'", fixes=[fix("y")]))
+
+    assert ids(plan(rules)) == ["x"]
+
+
+def test_what_a_siblings_fix_needs_has_to_be_known() -> None:
+    serving = fix("y", needs="serve.engine == 'ollama'")
+    rules = two_rules(rule("B", "a", fixes=[serving]))
+
+    assert ids(plan(rules)) == ["x"]
+    assert ids(plan(rules, book(oom__seen=True, serve__engine="ollama"))) == ["x", "y"]
+
+
+def test_what_a_fix_of_the_speaking_rule_needs_may_be_unknown() -> None:
+    assert ids(plan(one_rule(fix("x", needs="oom.caught")))) == ["x"]
 
 
 def test_a_fix_in_force_is_listed_as_suppressed() -> None:
