@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.events import fact, part_quote
 from oomdoctor.evidence.haystack import haystack_of
+from oomdoctor.evidence.launcher_table import entry_line
 from oomdoctor.model.core import Reading
 
 if TYPE_CHECKING:
@@ -67,11 +68,6 @@ def _code() -> re.Pattern[str]:
 
 
 @cache
-def _field() -> re.Pattern[str]:
-    return re.compile(r"^\s*(?P<name>time|host|rank|exitcode)\s*: (?P<value>\S+)")
-
-
-@cache
 def _partition() -> re.Pattern[str]:
     return re.compile(r"partition count \[(?P<counts>[\d, ]+)\] and sizes ?\[(?P<sizes>[^\]]*)\]")
 
@@ -93,8 +89,8 @@ def read(document: Document) -> Reading:
         for one in (*_ends(document, line), *_shards(document, line)):
             facts.setdefault(one.key, one)
     for line in document.lines if any(key.startswith("launch.root") for key in facts) else ():
-        found = _field().match(line.text[:LONGEST])
-        if found is not None and found["name"] == "rank":
+        found = entry_line().match(line.text[:LONGEST])
+        if found is not None and found["key"] == "rank":
             failed.add(found["value"])
     if failed:
         facts["launch.failed_ranks"] = fact("launch.failed_ranks", len(failed))
@@ -104,19 +100,19 @@ def read(document: Document) -> Reading:
 def _block(document: Document, index: int) -> Iterator[Fact]:
     """Yield what the block under "Root Cause" says."""
     for line in document.lines[index + 1 : index + 1 + BLOCK_LINES]:
-        found = _field().match(line.text[:LONGEST])
+        found = entry_line().match(line.text[:LONGEST])
         if found is None:
             continue
         quote = part_quote(document, line, *found.span())
-        if found["name"] == "exitcode":
+        if found["key"] == "exitcode":
             yield from _of_code(document, line, found["value"], found.span())
             return
         value: Value = found["value"]
-        if found["name"] == "rank":
+        if found["key"] == "rank":
             if not found["value"].isdecimal():
                 continue
             value = int(found["value"])
-        yield fact(_FIELDS[found["name"]], value, [quote])
+        yield fact(_FIELDS[found["key"]], value, [quote])
 
 
 def _ends(document: Document, line: LogLine) -> Iterator[Fact]:

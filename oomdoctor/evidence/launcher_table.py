@@ -48,7 +48,7 @@ def blamed(document: Document) -> Iterator[Blamed]:
     for start in [*others, *starts][-8:]:
         entry: dict[str, str] = {}
         for line in document.lines[start + 1 : start + 4096]:
-            found = _entry_line().match(line.text)
+            found = entry_line().match(line.text)
             if found is not None:
                 entry[found["key"]] = found["value"]
                 if found["key"] == "exitcode" and "rank" in entry:
@@ -76,5 +76,6 @@ def _entry(entry: dict[str, str], quote: Quote, *, root: bool) -> Blamed:
 
 
 @cache
-def _entry_line() -> re.Pattern[str]:
-    return re.compile(r"\s*(?P<key>time|host|rank|exitcode)\s{0,12}: (?P<value>\S.*)")
+def entry_line() -> re.Pattern[str]:
+    """Return the pattern of a line of an entry: its key, and the first word of its value."""
+    return re.compile(r"^\s*(?P<key>time|host|rank|exitcode)\s{0,12}: (?P<value>\S+)")

@@ -125,7 +125,7 @@ SIGNS: tuple[Sign, ...] = (
         library="numba",
     ),
     gpu(
-        ("malloc retry failed", "memory allocation error: out of"),
+        ("malloc retry failed",),
         r"(?:cuda|hip)Malloc retry failed: out of memory",
         "cuda",
         "engine",
@@ -142,7 +142,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     gpu(
         ("out of gpu memory trying to allocate",),
-        rf"Out of GPU memory(?: trying to allocate (?P<requested>{SIZED}))?",
+        rf"Out of GPU memory trying to allocate (?P<requested>{SIZED})",
         "cuda",
         "engine",
         family="julia",

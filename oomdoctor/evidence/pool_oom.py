@@ -42,6 +42,17 @@ _SHAPE = (
     r"(?:.{0,12}?\btype (?P<dtype>b?float\d*|DT_FLOAT|double|half|q?u?int\d+|bool|complex\d+))?"
 )
 
+HANDLES = (
+    *("cudnn handle", "cublas handle", "cusolver handle", "convolution algorithm"),
+    *("dnn library is not found", "dnn library initialization failed", "gemm launch failed"),
+)
+HANDLE = (
+    r"(?i:(?:could not|failed to) create cu\w+ handle|failed to get convolution algorithm"
+    r"|failed to determine best cudnn convolution|Blas \w*GEMM\w* launch failed"
+    r"|DNN library (?:is not found|initialization failed))"
+)
+"""What is printed where cuDNN, cuBLAS or cuSOLVER cannot start in a process."""
+
 SIGNS: tuple[Sign, ...] = (
     Sign(
         ("on host:", "pinned host memory", "cuda_host_bfc", "gpu_host_bfc"),
@@ -83,23 +94,8 @@ SIGNS: tuple[Sign, ...] = (
         DUMP_LINES,
     ),
     Sign(
-        (
-            "failed to get convolution algorithm",
-            "best cudnn convolution algorithm",
-            "dnn library is not found",
-            "dnn library initialization failed",
-            "blas gemm launch failed",
-            "blas sgemm launch failed",
-            "blas xgemm launch failed",
-            "no supported devices found for platform",
-            "failed to create cublas handle",
-            "could not create cudnn handle",
-            "could not create cublas handle",
-        ),
-        r"(?i)failed to get convolution algorithm|failed to determine best cudnn convolution"
-        r"|DNN library (?:is not found|initialization failed)"
-        r"|Blas (?:[SDX]?GEMM\w*) launch failed|no supported devices found for platform CUDA"
-        r"|(?:failed to|could not) create cu(?:dnn|blas) handle",
+        (*HANDLES, "no supported devices found for platform"),
+        rf"{HANDLE}|(?i:no supported devices found for platform CUDA)",
         "other",
         (("oom.backend", "cuda"), ("oom.form", "cudnn-handle")),
         "cudnn-handle",
@@ -138,7 +134,7 @@ SIGNS: tuple[Sign, ...] = (
         library="tensorflow",
     ),
     gpu(
-        ("cudeviceprimaryctxretain", "primary context", "cuctxcreate"),
+        ("cudeviceprimaryctxretain", "cuctxcreate"),
         r"(?:failed call to )?cu(?:DevicePrimaryCtxRetain|CtxCreate): CUDA_ERROR_OUT_OF_MEMORY",
         "cuda",
         "engine",

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.amounts import derived, first_of_each, flag, stated
 from oomdoctor.evidence.haystack import haystack_of
+from oomdoctor.evidence.pool_oom import HANDLE, HANDLES
 from oomdoctor.model.core import Reading
 from oomdoctor.units import parse_size
 
@@ -31,15 +32,6 @@ if TYPE_CHECKING:
 
     from oomdoctor.model.core import Document, Fact, LogLine, Quote
 
-_HANDLES = (
-    "cudnn handle",
-    "cublas handle",
-    "cusolver handle",
-    "convolution algorithm",
-    "dnn library is not found",
-    "dnn library initialization failed",
-    "gemm launch failed",
-)
 ANCHORS = (
     "mb memory",
     "totalmemory:",
@@ -51,7 +43,7 @@ ANCHORS = (
     "[op:",
     "detected at node",
     "runtime cudnn library",
-    *_HANDLES,
+    *HANDLES,
 )
 LONGEST = 2000
 BACKOFF = (0.88, 0.92)
@@ -108,12 +100,7 @@ def _clash() -> re.Pattern[str]:
 
 @cache
 def _handle() -> re.Pattern[str]:
-    return re.compile(
-        r"(?i)(?:could not create|failed to create) cu\w+ handle"
-        r"|failed to get convolution algorithm|failed to determine best cudnn convolution"
-        r"|DNN library (?:is not|initialization)"
-        r"|Blas \w*GEMM\w* launch failed"
-    )
+    return re.compile(HANDLE)
 
 
 def _library_of(text: str) -> str:
@@ -166,7 +153,7 @@ def _line_facts(document: Document, line: LogLine) -> Iterator[Fact]:
     if found is not None:
         name = found["name"] or found["op"] or found["at"]
         yield from _node_facts(name, document.quote(line, *found.span()))
-    if any(word in text.lower() for word in _HANDLES):
+    if any(word in text.lower() for word in HANDLES):
         found = _handle().search(text)
         if found is not None:
             quote = document.quote(line, *found.span())

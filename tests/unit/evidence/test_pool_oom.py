@@ -174,3 +174,9 @@ def test_a_size_near_two_to_the_47th_is_absurd() -> None:
     )
 
     assert said(line)["oom.absurd_size"] is True
+
+
+@pytest.mark.parametrize("name", ["cudnn", "cublas", "cusolver"])
+def test_a_library_that_cannot_start_is_one_failure_whichever_it_is(name: str) -> None:
+    text = f"E cuda_dnn.cc:535] Could not create {name} handle: NOT_INITIALIZED"
+    assert said(text)["oom.form"] == "cudnn-handle"
