@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import dialects, mapping
+from oomdoctor.configs import dialects, listing, mapping
 from oomdoctor.configs.claims import Claim
 from oomdoctor.configs.setting import Lines, Setting, Settings
 from oomdoctor.model.enums import Origin
@@ -37,9 +37,12 @@ class Part(NamedTuple):
 
     def joined(self, other: Part) -> Part:
         """Return both parts as one; facts of the first one stay."""
-        held = {fact.key for fact in self.facts}
+        held = {listing.KEY, *(fact.key for fact in self.facts)}
+        lists = [fact for fact in (*self.facts, *other.facts) if fact.key == listing.KEY]
+        own = [fact for fact in self.facts if fact.key != listing.KEY]
+        new = [fact for fact in other.facts if fact.key not in held]
         return self._replace(
-            facts=(*self.facts, *(fact for fact in other.facts if fact.key not in held)),
+            facts=(*own, *new, *listing.joined(lists)),
             closes=tuple(dict.fromkeys((*self.closes, *other.closes))),
             notes=(*self.notes, *other.notes),
         )
@@ -97,6 +100,7 @@ def _settings(
     made += _framework(settings, dialect)
     if loose and not closes:
         made += _loose(lines, settings, dialect)
+    made += listing.listing(settings.in_force)
     return Part(kind, dialect.name, mapping.unique(made), closes, said)
 
 
@@ -171,6 +175,7 @@ def _command(lines: Lines) -> Part:
     made += _framework(settings, dialect)
     made += _visible_conflict(found.settings)
     made += comments(lines, dialect)
+    made += listing.listing(settings.in_force)
     name = "shell" if dialect is dialects.NOTES else dialect.name
     facts = mapping.unique(made)
     closes = dialect.closes(settings)
@@ -199,6 +204,7 @@ def _python(lines: Lines) -> Part:
     made = [mapping.fact_of(claim, quote) for claim, quote in _ranked(found.claims)]
     made += mapping.facts_of(settings, python_script.DIALECT)
     made += comments(lines, python_script.DIALECT)
+    made += listing.listing(sorted(found.settings, key=lambda row: row.quote.line))
     return Part("python", "python", mapping.unique(made), python_script.closes(settings, found))
 
 

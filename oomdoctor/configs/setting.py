@@ -96,6 +96,11 @@ class Settings:
         """Go through the settings in force, in order."""
         return iter(self._by_key.values())
 
+    @property
+    def in_force(self) -> tuple[Setting, ...]:
+        """Return the settings in force, null ones among them, in order."""
+        return tuple(self._by_key.values())
+
     def get(self, key: str) -> Setting | None:
         """Return the setting of a dotted key, None where it is absent or null."""
         found = self._by_key.get(key)

@@ -61,6 +61,7 @@ ROWS = (
     ),
     enum("job.launcher", "How it is started.", ("python", "torchrun", "accelerate", "deepspeed")),
     text("job.text", "All lines of the given configs, scripts and notes, one per line."),
+    text("job.settings", "Every setting in force, one per line as `dotted.key = value`."),
     text("job.script", "Name of the script that runs."),
     count("train.micro_batch", "Rows per device and forward pass.", obtain=CONFIG, closed_by=C),
     count("train.grad_accum", "Gradient accumulation steps.", obtain=CONFIG, closed_by=C),

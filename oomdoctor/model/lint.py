@@ -1,0 +1,102 @@
+"""Values of a lint run: findings with their places, files, jobs, and the job as understood."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.record import dataclass
+
+if TYPE_CHECKING:
+    from oomdoctor.model.core import Conflict, Quote, RuleFault
+    from oomdoctor.model.enums import Maturity, Origin, Severity
+    from oomdoctor.model.plan import NotEvaluated, Prescription
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintFinding:
+    """One rule that holds for a job: what is wrong, where it is written, what cures it.
+
+    `path`, `line` and `column` (1-based) are absent where nothing in a file says it: a setting
+    that is missing has no line. `assumed` names what was not stated but assumed, in words with
+    its source; `breaks` says in which version a key stops to work, where that is not the version
+    in use. `key` is the dotted setting that the finding is about, stable when lines move.
+    """
+
+    code: str
+    rule: str
+    severity: Severity
+    title: str
+    message: str
+    category: str
+    maturity: Maturity
+    path: str | None = None
+    line: int | None = None
+    column: int | None = None
+    end_column: int | None = None
+    key: str | None = None
+    quotes: tuple[Quote, ...] = ()
+    fixes: tuple[Prescription, ...] = ()
+    assumed: tuple[str, ...] = ()
+    breaks: str | None = None
+    basis: str | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileReport:
+    """One file: its dialect (None where it was not recognised) and what was found in it.
+
+    `suppressed` are findings that a comment, a baseline or the settings hold back, each with the
+    reason that was given.
+    """
+
+    path: str
+    dialect: str | None
+    findings: tuple[LintFinding, ...] = ()
+    suppressed: tuple[tuple[LintFinding, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnderstoodRow:
+    """One line of the job as understood: what, its value as printed, its formula or source.
+
+    `bytes` is there for rows of memory; `origin` says whether it is stated, derived or assumed.
+    `group` is "job" (model, batch, tokens) or "memory" (the six parts and their sum).
+    """
+
+    group: str
+    name: str
+    text: str
+    origin: Origin
+    source: str | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobReport:
+    """Files that are one job together, the job as understood, and rules that could not speak."""
+
+    files: tuple[FileReport, ...]
+    understood: tuple[UnderstoodRow, ...] = ()
+    not_evaluated: tuple[NotEvaluated, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintReport:
+    """What a lint run found: its jobs, the rules that could not be used, remarks."""
+
+    jobs: tuple[JobReport, ...]
+    faults: tuple[RuleFault, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> tuple[FileReport, ...]:
+        """Return all files in the order in which they were given."""
+        return tuple(file for job in self.jobs for file in job.files)
+
+    @property
+    def findings(self) -> tuple[LintFinding, ...]:
+        """Return all findings that are not held back."""
+        return tuple(finding for file in self.files for finding in file.findings)
