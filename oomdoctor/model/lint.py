@@ -20,6 +20,7 @@ class LintFinding:
     that is missing has no line. `assumed` names what was not stated but assumed, in words with
     its source; `breaks` says in which version a key stops to work, where that is not the version
     in use. `key` is the dotted setting that the finding is about, stable when lines move.
+    `source_line` is the whole line as the file holds it.
     """
 
     code: str
@@ -40,20 +41,29 @@ class LintFinding:
     breaks: str | None = None
     basis: str | None = None
     url: str | None = None
+    source_line: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suppressed:
+    """A finding that is held back: how (comment, baseline, settings), and the reason given."""
+
+    finding: LintFinding
+    how: str
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileReport:
     """One file: its dialect (None where it was not recognised) and what was found in it.
 
-    `suppressed` are findings that a comment, a baseline or the settings hold back, each with the
-    reason that was given.
+    `suppressed` are findings that a comment, a baseline or the settings hold back.
     """
 
     path: str
     dialect: str | None
     findings: tuple[LintFinding, ...] = ()
-    suppressed: tuple[tuple[LintFinding, str], ...] = ()
+    suppressed: tuple[Suppressed, ...] = ()
     notes: tuple[str, ...] = ()
 
 
