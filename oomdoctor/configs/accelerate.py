@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.configs import hf_trainer, meanings, parallel, scalars
-from oomdoctor.configs.claims import Claim, Table, count, flag, word
+from oomdoctor.configs.claims import Claim, Table, count, flag, ratio, word
 from oomdoctor.configs.mapping import Dialect
 from oomdoctor.configs.vocabulary_run import STATE_DICT
 
@@ -41,6 +41,8 @@ KEYS: Table = {
     "deepspeed_config.offload_optimizer_device": parallel.offload("optimizer.offload"),
     "deepspeed_config.offload_param_device": parallel.offload("dist.param_offload"),
     "deepspeed_config.gradient_accumulation_steps": count("train.grad_accum"),
+    "deepspeed_config.gradient_clipping": ratio("train.max_grad_norm"),
+    "gradient_accumulation_steps": count("train.grad_accum"),
     "deepspeed_config.deepspeed_config_file": parallel.zero_file,
     "dynamo_config.dynamo_backend": _dynamo,
 }

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import meanings, parallel
-from oomdoctor.configs.claims import Claim, Table, count, flag, when_true
+from oomdoctor.configs import meanings, parallel, vocabulary_lint
+from oomdoctor.configs.claims import Claim, Table, count, flag, ratio, when_true
 from oomdoctor.configs.mapping import Dialect, open_end
 
 if TYPE_CHECKING:
@@ -25,6 +25,11 @@ KEYS: Table = {
     "bf16": when_true(Claim("train.amp", "bf16")),
     "fp16": when_true(Claim("train.amp", "fp16")),
     "optimizer.type": meanings.optimizer,
+    "optimizer.params.lr": vocabulary_lint.rate,
+    "optimizer.params.weight_decay": ratio("train.weight_decay"),
+    "scheduler.type": vocabulary_lint.scheduler,
+    "scheduler.params.warmup_num_steps": vocabulary_lint.warmup,
+    "gradient_clipping": ratio("train.max_grad_norm"),
     "zero_optimization.stage": parallel.zero_stage,
     "zero_optimization.offload_optimizer.device": parallel.offload("optimizer.offload"),
     "zero_optimization.offload_param.device": parallel.offload("dist.param_offload"),

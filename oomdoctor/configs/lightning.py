@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import meanings, parallel, scalars
+from oomdoctor.configs import meanings, parallel, scalars, vocabulary_lint
 from oomdoctor.configs.claims import Claim, Table, count
 from oomdoctor.configs.mapping import Dialect
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 KEYS: Table = {
     "trainer.precision": meanings.precision,
     "trainer.accumulate_grad_batches": count("train.grad_accum"),
+    "optimizer.class_path": meanings.optimizer,
+    "lr_scheduler.class_path": vocabulary_lint.scheduler,
     "trainer.strategy": parallel.strategy,
     "trainer.strategy.class_path": parallel.strategy,
     "trainer.max_epochs": count("train.epochs"),

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import meanings, parallel, scalars
-from oomdoctor.configs.claims import Claim, Table, count, dtype, flag
+from oomdoctor.configs import meanings, parallel, scalars, vocabulary_lint
+from oomdoctor.configs.claims import Claim, Table, count, dtype, flag, ratio
 from oomdoctor.configs.mapping import Dialect
 
 if TYPE_CHECKING:
@@ -42,6 +42,16 @@ KEYS: Table = {
     "optimizer.implementation": lambda value: iter(
         (Claim("optimizer.fused", value=value == "fused"),)
     ),
+    "optimizer.lr": vocabulary_lint.rate,
+    "optimizer.weight_decay": ratio("train.weight_decay"),
+    "lr_scheduler.warmup_steps": vocabulary_lint.warmup,
+    "training.warmup_steps": vocabulary_lint.warmup,
+    "lr_scheduler.decay_type": vocabulary_lint.scheduler,
+    "training.max_norm": ratio("train.max_grad_norm"),
+    "checkpoint.interval": count("save.steps"),
+    "checkpoint.keep_latest_k": count("save.limit"),
+    "validation.freq": count("eval.steps"),
+    "validation.local_batch_size": count("eval.batch"),
     "checkpoint.load_only": flag("resume.on"),
 }
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import meanings, parallel, scalars
+from oomdoctor.configs import meanings, parallel, scalars, vocabulary_lint
 from oomdoctor.configs.claims import Claim, Table, count, dtype_of, flag, nothing, ratio, text
 from oomdoctor.configs.mapping import Dialect
 from oomdoctor.model.enums import Origin
@@ -54,6 +54,11 @@ def _loss(value: Plain) -> Iterator[Claim]:
         yield Claim("job.task", "dpo")
 
 
+def _schedule(value: Plain) -> Iterator[Claim]:
+    name = (scalars.as_text(value) or "").rpartition(".")[2]
+    yield from vocabulary_lint.scheduler(name)
+
+
 def _checkpoint(value: Plain) -> Iterator[Claim]:
     name = (scalars.as_text(value) or "").rstrip("/").rpartition("/")[2]
     if name and "$" not in name:
@@ -77,6 +82,12 @@ KEYS: Table = {
     "gradient_accumulation_steps": count("train.grad_accum"),
     "optimizer._component_": meanings.optimizer,
     "optimizer.fused": flag("optimizer.fused"),
+    "optimizer.lr": vocabulary_lint.rate,
+    "optimizer.weight_decay": ratio("train.weight_decay"),
+    "lr_scheduler._component_": _schedule,
+    "lr_scheduler.num_warmup_steps": vocabulary_lint.warmup,
+    "clip_grad_norm": ratio("train.max_grad_norm"),
+    "model.lora_dropout": ratio("lora.dropout"),
     "optimizer": nothing,
     "loss._component_": _loss,
     "enable_activation_checkpointing": flag("train.grad_checkpointing"),
@@ -116,6 +127,7 @@ def derived(settings: Settings) -> Iterator[tuple[Claim, Setting]]:
         if target.startswith("${") and target.endswith("}") and convert is not None:
             referred = settings.value(target[2:-1].lower())
             yield from ((claim, row) for claim in convert(referred))
+    yield from _adapted(settings)
     loss = (scalars.as_text(settings.value("loss._component_")) or "").lower()
     component = settings.first("dataset._component_", "dataset")
     if "policy_model" in settings.top:
@@ -127,6 +139,19 @@ def derived(settings: Settings) -> Iterator[tuple[Claim, Setting]]:
         mark = settings.first("tasks", "prompt", "max_new_tokens")
         if mark is not None:
             yield Claim("job.task", task), mark
+
+
+def _adapted(settings: Settings) -> Iterator[tuple[Claim, Setting]]:
+    """Read all linears that get an adapter: those of attention, and what two switches add."""
+    row = settings.get("model.lora_attn_modules")
+    if row is None:
+        return
+    names = [*scalars.as_strings(row.value)]
+    if settings.value("model.apply_lora_to_mlp") is True:
+        names += ("gate_proj", "up_proj", "down_proj")
+    if settings.value("model.apply_lora_to_output") is True:
+        names.append("output")
+    yield Claim("lora.targets", ",".join(names)), row
 
 
 DIALECT = Dialect("torchtune", "torchtune", KEYS, matches, closes, derived, common=False)

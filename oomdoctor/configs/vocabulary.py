@@ -5,7 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import meanings, parallel, vocabulary_run
+from oomdoctor.configs import (
+    meanings,
+    parallel,
+    vocabulary_correctness,
+    vocabulary_lint,
+    vocabulary_run,
+)
 from oomdoctor.configs.claims import (
     Claim,
     Convert,
@@ -224,7 +230,8 @@ _ROWS: tuple[tuple[str, Convert], ...] = (
 @cache
 def table() -> Mapping[str, Convert]:
     """Return the converter of every common key name; training names go before serving ones."""
-    return expand((*vocabulary_run.ROWS, *_ROWS))
+    lint = (*vocabulary_lint.ROWS, *vocabulary_correctness.ROWS)
+    return expand((*vocabulary_run.ROWS, *lint, *_ROWS))
 
 
 def expand(rows: Iterable[tuple[str, Convert]]) -> dict[str, Convert]:

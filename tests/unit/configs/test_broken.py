@@ -70,12 +70,12 @@ def test_broken_yaml_under_another_name_is_read_as_notes() -> None:
 
 
 def test_a_key_given_twice_is_noted_with_both_lines_and_the_last_one_counts() -> None:
-    (reading,) = read_config("batch_size: 4\nlr: 1\nbatch_size: 8\n", name="a.yaml")
+    (reading,) = read_config("batch_size: 4\nseed: 1\nbatch_size: 8\n", name="a.yaml")
 
     assert reading.notes == (
         "'batch_size' is given twice, in line 1 and line 3: the last one is in force",
     )
-    assert said("batch_size: 4\nlr: 1\nbatch_size: 8\n", "a.yaml") == {"train.micro_batch": 8}
+    assert said("batch_size: 4\nseed: 1\nbatch_size: 8\n", "a.yaml") == {"train.micro_batch": 8}
 
 
 def test_aliases_and_merge_keys_are_followed() -> None:
