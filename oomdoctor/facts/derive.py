@@ -14,6 +14,7 @@ from oomdoctor.facts import (
     derive_run,
     derive_serve,
     derive_shares,
+    derive_trained,
 )
 from oomdoctor.facts.derivation import apply
 
@@ -30,9 +31,9 @@ STEPS = (
     *derive_engine_command.STEPS,
     *derive_run.STEPS,
     *derive_job.STEPS,
-    *derive_model.TRAINED_STEPS,
+    *derive_trained.STEPS,
     *derive_full.STEPS,
-    *derive_model.TRAINED_STEPS,
+    *derive_trained.STEPS,
     *derive_pools.STEPS,
 )
 

@@ -1,0 +1,246 @@
+"""Derived facts that lint needs about memory: the usual card, the loaded dtype, who splits."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from oomdoctor.facts.derivation import Inputs, MissingFactError, Outcome, derives
+from oomdoctor.facts.derive_job import SPLIT_MODEL, shards_optimizer, shards_params
+
+NEAR = 1.10
+VARIANTS = 1.25
+DRIVERS = 0.03
+GIB = 1 << 30
+_STATED = ("oom.capacity", "gpu.mig_slice", "gpu.total")
+SHARDING = (shards_params, shards_optimizer)
+_TRAINERS = frozenset(("transformers", "trl", "axolotl", "llamafactory"))
+_SETTINGS = "job.settings"
+
+
+@derives("gpu.nominal", reads=(*_STATED, "gpu.name"))
+def nominal(facts: Inputs) -> Outcome:
+    """The stated memory, else that of the product of this name; modified boards are left out."""
+    for key in _STATED:
+        if facts.maybe_number(key) is not None:
+            return Outcome(facts.whole(key), "capacity", facts.slack(key))
+    from oomdoctor.facts import gpus
+
+    found = gpus.lookup(facts.text("gpu.name"))
+    sizes = [size * GIB for card in found for size in card.nominal_gb]
+    if not sizes or max(sizes) > VARIANTS * min(sizes):
+        raise MissingFactError("gpu.total")
+    least = min(sizes)
+    totals = [one for card in found for one in card.totals() if least / NEAR < one <= least * NEAR]
+    total = totals[0] if totals else least
+    source = f"table of cards: {found[0].name}"
+    return Outcome(total, source, DRIVERS * total, guess=max(sizes) > NEAR * least)
+
+
+@cache
+def _named_model() -> re.Pattern[str]:
+    return re.compile(
+        r"^(?:sft|dpo|grpo|kto|reward|rloo|orpo|cpo)trainer\.model = (?!<)[\w./-]+$", re.MULTILINE
+    )
+
+
+@cache
+def _loads() -> re.Pattern[str]:
+    return re.compile(r"^(?:\w+\.)*from_pretrained\.\w+ = ", re.MULTILINE)
+
+
+@cache
+def _loader_dtype() -> re.Pattern[str]:
+    return re.compile(r"^(?:[\w-]+\.)*(?:torch_dtype|dtype|model_dtype)\b = (?!null)", re.MULTILINE)
+
+
+@derives("load.by_name", reads=(_SETTINGS, "job.framework"))
+def by_name(facts: Inputs) -> Outcome | None:
+    """TRL's trainers load a model that is given as text; its command line and YAML always do."""
+    settings = facts.text(_SETTINGS)
+    if facts.text("job.framework") != "trl":
+        return None
+    if _named_model().search(settings) is not None:
+        return Outcome(value=True, source="the trainer is given the model's name")
+    if _loads().search(settings) is not None:
+        return Outcome(value=False, source="the script loads the model")
+    if "\nmodel_name_or_path = " in f"\n{settings}" and "train-config" in facts.closed:
+        return Outcome(value=True, source="TRL's own scripts load by name", guess=True)
+    return None
+
+
+_DTYPE_READS = (
+    *("train.base_dtype", "train.param_dtype", "train.full_finetune", "train.amp"),
+    *("model.dtype", "job.framework", "load.by_name", "quant.kind", "dist.kind"),
+    *("env.transformers", "env.trl", _SETTINGS),
+)
+
+
+@derives("load.dtype", reads=_DTYPE_READS)
+def dtype(facts: Inputs) -> Outcome | None:
+    """The stated dtype; without one what the framework loads by its own rule."""
+    return _stated_dtype(facts) or _framework_dtype(facts) or _library_dtype(facts)
+
+
+def _stated_dtype(facts: Inputs) -> Outcome | None:
+    full = facts.maybe_flag("train.full_finetune")
+    how = facts.maybe_text("dist.kind") or "none"
+    keys = ("train.param_dtype", "train.base_dtype") if full else ("train.base_dtype",)
+    said = next((word for key in keys if (word := facts.maybe_text(key)) is not None), None)
+    if said is not None and full and facts.maybe_text("job.framework") == "llamafactory":
+        own = facts.maybe_text("train.param_dtype") is None
+        if own and said != "fp32" and not how.startswith(("zero", "fsdp")):
+            return Outcome("fp32", "LLaMA-Factory casts trainable parameters to fp32")
+    return None if said is None else Outcome(said, "dtype in which the weights are loaded")
+
+
+def _framework_dtype(facts: Inputs) -> Outcome | None:
+    amp = facts.maybe_text("train.amp")
+    zero = (facts.maybe_text("dist.kind") or "").startswith("zero")
+    if zero and amp in ("bf16", "fp16"):
+        return Outcome(amp, "DeepSpeed casts the weights to the dtype of its mixed precision")
+    if facts.maybe_text("job.framework") == "unsloth":
+        return Outcome("bf16", "Unsloth loads 16 bit", guess=True)
+    return None
+
+
+def _library_dtype(facts: Inputs) -> Outcome | None:
+    """fp32 up to transformers 4 and for a name given to TRL since 0.29, else the checkpoint's."""
+    settings = facts.maybe_text(_SETTINGS) or ""
+    framework = facts.text("job.framework")
+    if framework not in ("transformers", "trl") or _loader_dtype().search(settings):
+        return None
+    in_script = _loads().search(settings) is not None
+    by_name_alone = facts.maybe_flag("load.by_name")
+    if by_name_alone and _at_least(facts.text("env.trl"), (0, 29)):
+        return Outcome("fp32", "TRL loads float32 unless told otherwise")
+    if not by_name_alone and not in_script and "train-config" not in facts.closed:
+        return None
+    if not _at_least(facts.text("env.transformers"), (5,)):
+        source = "from_pretrained loads float32 unless told otherwise (transformers 4)"
+        return Outcome("fp32", source, guess=not in_script)
+    source = "from_pretrained loads the checkpoint's dtype (transformers 5)"
+    said = facts.maybe_text("model.dtype")
+    return Outcome(said or "bf16", source, guess=said is None or not in_script)
+
+
+def _at_least(version: str, wanted: tuple[int, ...]) -> bool:
+    """Compare the leading numbers of a version."""
+    numbers = [int(part) for part in re.findall(r"\d+", version)[: len(wanted)]]
+    return tuple(numbers) >= wanted
+
+
+@cache
+def _elsewhere() -> re.Pattern[str]:
+    keys = (
+        r"max_memory(?:\.[\w]+)?|layer_offloading|gpu_memory_limit|low_cpu_fsdp|use_kt|"
+        r"use_ktransformers|context_parallel_size|dp_shard_size|tensor_parallel(?:_size)?|"
+        r"fsdp(?:_config)?(?:\.[\w.]+)?|deepspeed(?:_config)?(?:\.[\w.]+)?|use_ray|ray_num_workers"
+    )
+    return re.compile(rf"^(?:\w+\.)*(?:{keys}) = (?!null$|false$|none$|1$|$)", re.MULTILINE)
+
+
+@derives("dist.kind", reads=("job.framework", "job.text", "dist.world_size"))
+def recipe(facts: Inputs) -> Outcome | None:
+    """FSDP by torchtune's recipes but for those of a single device, as the comments name them."""
+    if facts.text("job.framework") != "torchtune":
+        return None
+    named = re.findall(r"tune run\b.*?_(single_device|distributed)\b", facts.text("job.text"))
+    if named and "distributed" not in named:
+        return Outcome("none", "a recipe of a single device", guess=True)
+    return Outcome("fsdp2", "torchtune's distributed recipes shard", guess=True)
+
+
+@derives(
+    "load.split",
+    reads=(
+        *("dist.shards_params", "dist.kind", "dist.param_offload", "dist.device_map"),
+        *("dist.world_size", "gpu.count", "job.framework", "serve.tensor_parallel", _SETTINGS),
+    ),
+)
+def split(facts: Inputs) -> Outcome | None:
+    """FSDP, ZeRO-3, tensor and pipeline parallelism, a device map over cards, offloading."""
+    settings = facts.maybe_text(_SETTINGS) or ""
+    spread = _spread(facts, settings)
+    if spread is not None:
+        return Outcome(value=True, source=spread)
+    shards = facts.maybe_flag("dist.shards_params")
+    if shards is not None:
+        return Outcome(value=shards, source="how ranks share the model")
+    if facts.maybe_text("dist.kind") is not None or _elsewhere().search(settings):
+        return None  # sharded over an unknown number of ranks
+    return _alone(facts)
+
+
+def _alone(facts: Inputs) -> Outcome | None:
+    if facts.maybe_int("dist.world_size") == 1 or facts.maybe_int("gpu.count") == 1:
+        return Outcome(value=False, source="a single card")
+    framework = facts.maybe_text("job.framework")
+    if framework == "unsloth":
+        return Outcome(value=False, source="Unsloth trains on one card", guess=True)
+    if framework in _TRAINERS and "train-config" in facts.closed:
+        source = "the config names no sharding; a launcher's own config could"
+        return Outcome(value=False, source=source, guess=True)
+    return None
+
+
+def _spread(facts: Inputs, settings: str) -> str | None:
+    """Return why no card holds all weights, None where nothing says so."""
+    if (facts.maybe_text("dist.param_offload") or "none") != "none":
+        return "parameters are offloaded"
+    if facts.maybe_text("dist.kind") in SPLIT_MODEL:
+        return "the model is split over cards"
+    if (facts.maybe_int("serve.tensor_parallel") or 1) > 1:
+        return "tensor parallelism"
+    placed = (facts.maybe_text("dist.device_map") or "").lower()
+    one_card = facts.maybe_int("gpu.count") == 1
+    if placed in ("auto", "balanced", "balanced_low_0", "sequential") and not one_card:
+        return "device_map places layers on all cards"
+    if re.search(r"^(?:\w+\.)*layer_offloading = true$", settings, re.MULTILINE):
+        return "layers are offloaded"
+    return None
+
+
+@cache
+def _bnb_call() -> re.Pattern[str]:
+    return re.compile(r"^bitsandbytesconfig\.load_in_4bit = true$", re.MULTILINE)
+
+
+@derives("quant.double", reads=("quant.kind", "job.framework", _SETTINGS))
+def double(facts: Inputs) -> Outcome | None:
+    """Axolotl's qlora and LLaMA-Factory quantise twice; BitsAndBytesConfig and TRL do not."""
+    if facts.text("quant.kind") != "bnb4":
+        return None
+    framework, settings = facts.maybe_text("job.framework"), facts.maybe_text(_SETTINGS) or ""
+    if framework == "axolotl" and re.search(r"^adapter = qlora$", settings, re.MULTILINE):
+        return Outcome(value=True, source="Axolotl's qlora quantises twice")
+    if framework == "llamafactory":
+        return Outcome(value=True, source="default of LLaMA-Factory", guess=True)
+    if _bnb_call().search(settings):
+        return Outcome(value=False, source="default of BitsAndBytesConfig")
+    if framework == "trl" and "train-config" in facts.closed:
+        return Outcome(value=False, source="use_bnb_nested_quant is off by default", guess=True)
+    return None
+
+
+_Q_V = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
+
+
+@derives("lora.targets", reads=("lora.on", "model.name", "job.framework", "lora.rank"))
+def targets(facts: Inputs) -> Outcome | None:
+    """PEFT adapts q and v of Llama and its kin where no targets are given."""
+    if not facts.flag("lora.on") or facts.maybe_int("lora.rank") is None:
+        return None
+    if facts.maybe_text("job.framework") not in ("transformers", "trl", "plain"):
+        return None
+    from oomdoctor.facts import models
+
+    found = models.lookup(facts.text("model.name"))
+    if found is None or "train-config" not in facts.closed:
+        return None
+    if found.model.architecture not in (*_Q_V, "GemmaForCausalLM", "Gemma2ForCausalLM"):
+        return None
+    return Outcome("q_proj,v_proj", "default of PEFT for this architecture", guess=True)
+
+
+STEPS = (nominal, by_name, dtype, recipe, *SHARDING, split, double, targets)
