@@ -15,6 +15,8 @@ from oomdoctor.rules.evaluate import expression_value, expressions_of
 from oomdoctor.rules.fields import near
 from oomdoctor.rules.nodes import Problem
 from oomdoctor.rules.patterns import search
+from oomdoctor.rules.stored import LINT_FAMILIES, SHARED_FAMILIES
+from oomdoctor.rules.words import CATEGORIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from oomdoctor.rules.shape import Cause, Fix, Rule
     from oomdoctor.rules.source import RuleSource
 
-NO_CAUSE_FAMILY = "CFG9"
 PROBE_CHARS = 6000
 _ALWAYS_KNOWN = frozenset({"oom.seen"})
 
@@ -96,9 +97,9 @@ def _file_name_faults(rule: Rule) -> Iterator[tuple[str, str]]:
 
 
 def _cause_faults(rule: Rule, causes: Mapping[str, Cause]) -> Iterator[tuple[str, str]]:
-    if rule.code.startswith(NO_CAUSE_FAMILY):
+    if rule.code[:4] in LINT_FAMILIES | SHARED_FAMILIES:
         if rule.cause is not None:
-            yield "cause", "side findings (CFG9) have no cause"
+            yield "cause", "lint rules and side findings have no cause"
     elif rule.cause is None:
         yield "code", "missing field 'cause': an entry of causes.yaml"
     elif rule.cause not in causes:
@@ -106,6 +107,27 @@ def _cause_faults(rule: Rule, causes: Mapping[str, Cause]) -> Iterator[tuple[str
     for word in rule.related:
         if word not in causes and not re.fullmatch(r"[A-Z]{3}\d{4}", word):
             yield "related", f"{word!r} is neither a cause nor a code"
+
+
+def _lint_faults(rule: Rule) -> Iterator[tuple[str, str]]:
+    """Check what lint rules have beside a gate: category, basis, source, versions, places."""
+    if rule.code[:4] in LINT_FAMILIES:
+        for field, value in (
+            ("category", rule.category),
+            ("basis", rule.basis),
+            ("source", rule.source),
+        ):
+            if value is None:
+                yield "code", f"missing field {field!r}: a lint rule says how it is known"
+        family = CATEGORIES.get(rule.category or "", rule.code[:4])
+        if family != rule.code[:4]:
+            yield "category", f"category {rule.category!r} belongs to the family {family}"
+    for package, version in rule.breaks_from.items():
+        if re.fullmatch(r"\d+(\.\d+){0,2}", version) is None:
+            yield "breaks_from", f"{package}: {version!r} is no version such as 4.51.0"
+    for key in rule.at:
+        if key not in specs():
+            yield "at", f"{key} is no fact; {did_you_mean(key)}"
 
 
 def _evidence_faults(rule: Rule) -> Iterator[tuple[str, str]]:
@@ -186,6 +208,7 @@ def _problem(source: RuleSource, field: str, message: str) -> Problem:
 
 CHECKS: tuple[Callable[[Rule], Iterator[tuple[str, str]]], ...] = (
     _file_name_faults,
+    _lint_faults,
     _evidence_faults,
     _sentence_faults,
     _fix_faults,

@@ -6,7 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import UsageError
-from oomdoctor.rules.schema import CODE, FAMILIES, SLUG
+from oomdoctor.rules.schema import CODE, SLUG
+from oomdoctor.rules.stored import LINT_FAMILIES, SHARED_FAMILIES
+from oomdoctor.rules.words import CATEGORIES, FAMILIES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,7 +81,7 @@ def template(code: str, name: str) -> str:
         raise UsageError(f"{code!r} is no rule code", hint=f"a family ({families}) and 3 digits")
     if not re.search(SLUG, name):
         raise UsageError(f"{name!r} is no rule name", hint="lower-case words joined by hyphens")
-    cause = "" if code.startswith("CFG9") else _CAUSE.format(name=name)
+    cause = "" if code[:4] in LINT_FAMILIES | SHARED_FAMILIES else _CAUSE.format(name=name)
     return _TEMPLATE.format(code=code, name=name, cause=cause)
 
 

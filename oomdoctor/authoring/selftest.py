@@ -71,7 +71,8 @@ def run_test(
 
 def failures_of(rule: Rule, case: Case) -> list[Problem]:
     """Return how a rule misses what a test expects of its gate and evidence lines."""
-    failures = [_problem(case.test, message) for message in gate_failures(rule, case)]
+    messages = [*gate_failures(rule, case), *_severity_failures(rule, case)]
+    failures = [_problem(case.test, message) for message in messages]
     return failures + list(_evidence_failures(rule, case))
 
 
@@ -86,6 +87,18 @@ def gate_failures(rule: Rule, case: Case) -> Iterator[str]:
         if key not in verdict.missing:
             listed = ", ".join(sorted(verdict.missing)) or "nothing"
             yield f"expected {key} among the missing facts, but the gate lacks {listed}"
+
+
+def _severity_failures(rule: Rule, case: Case) -> Iterator[str]:
+    """Yield where assumptions and versions leave another severity than the test expects."""
+    if case.test.severity is None:
+        return
+    from oomdoctor.reason.standing import standing_of
+
+    standing = standing_of(rule, gate(rule, case.book), case.book)
+    found = "none" if standing is None else standing.severity.value
+    if found != case.test.severity:
+        yield f"expected the severity {case.test.severity}, but it is {found}"
 
 
 def _evidence_failures(rule: Rule, case: Case) -> Iterator[Problem]:

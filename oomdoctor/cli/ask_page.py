@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 _LONGEST_VALUE = 60
 _MOST_SHOWN = 8
 # Facts that hold whole texts, or that only count what was read or said.
-_UNSPOKEN = ("job.text", "job.settings", "log.text", "trace.stack", "oom.events", "env.packages", "growth.points")
+_UNSPOKEN = (
+    "job.text",
+    "job.settings",
+    "log.text",
+    "trace.stack",
+    "oom.events",
+    "env.packages",
+    "growth.points",
+)
 
 
 def opening(theme: Theme) -> list[Line]:

@@ -60,10 +60,10 @@ def _card(name: str, directories: tuple[str, ...], theme: Theme) -> list[Line]:
     from oomdoctor.cli.settings import rule_directories
     from oomdoctor.facts.registry import specs
     from oomdoctor.render.cards import cause_card, fact_card, rule_card
-    from oomdoctor.rules.loader import load_rules
+    from oomdoctor.rules.loader import ALL, load_rules
 
-    ruleset = load_rules((*rule_directories(), *directories), preview=True)
-    rule = next((one for one in ruleset.rules if one.code == name.upper()), None)
+    ruleset = load_rules((*rule_directories(), *directories), preview=True, bundles=ALL)
+    rule = next((one for one in ruleset.rules if _is_called(one, name)), None)
     if rule is not None:
         return rule_card(rule, theme)
     cause = ruleset.causes.get(name.lower())
@@ -74,6 +74,11 @@ def _card(name: str, directories: tuple[str, ...], theme: Theme) -> list[Line]:
     if spec is not None:
         return fact_card(spec, [one for one in ruleset.rules if name in reads(one)], theme)
     raise _unknown(name, ruleset, specs())
+
+
+def _is_called(rule: Rule, name: str) -> bool:
+    """Say whether a rule has this code; rules without a cause are known by their name as well."""
+    return rule.code == name.upper() or (rule.cause is None and rule.name == name.lower())
 
 
 def reads(rule: Rule) -> frozenset[str]:
@@ -93,6 +98,7 @@ def _unknown(name: str, ruleset: RuleSet, keys: Iterable[str]) -> Exception:
     from oomdoctor.errors import UsageError
 
     codes = {rule.code.lower(): rule.code for rule in ruleset.rules}
+    codes |= {rule.name: rule.name for rule in ruleset.rules if rule.cause is None}
     known = {**codes, **{cause: cause for cause in ruleset.causes}, **{key: key for key in keys}}
     near = [known[one] for one in get_close_matches(name.lower(), known, n=3, cutoff=0.5)]
     hint = (

@@ -34,11 +34,11 @@ def complete_code(_ctx: object, _param: object, incomplete: str) -> list[Complet
     """Complete a rule's code."""
     from click.shell_completion import CompletionItem
 
-    from oomdoctor.rules.loader import load_rules
+    from oomdoctor.rules.loader import ALL, load_rules
 
     return [
         CompletionItem(rule.code, help=rule.title)
-        for rule in load_rules(preview=True).rules
+        for rule in load_rules(preview=True, bundles=ALL).rules
         if rule.code.lower().startswith(incomplete.lower())
     ]
 

@@ -41,9 +41,9 @@ def list_rules(pattern: str | None, style: str, rules: tuple[str, ...]) -> int:
     PATTERN is the start of a code, or a word out of a cause, name or title.
     """
     from oomdoctor.cli.settings import rule_directories
-    from oomdoctor.rules.loader import load_rules
+    from oomdoctor.rules.loader import ALL, load_rules
 
-    ruleset = load_rules((*rule_directories(), *rules), preview=True)
+    ruleset = load_rules((*rule_directories(), *rules), preview=True, bundles=ALL)
     found = [rule for rule in ruleset.rules if _matches(rule, pattern)]
     if style == "json":
         write_result(json.dumps([_as_dict(rule) for rule in found], indent=2) + "\n")
@@ -127,9 +127,9 @@ def new_rule(code: str, name: str, directory: str | None) -> int:
 def write_docs(output: str, rules: tuple[str, ...], *, check: bool) -> int:
     """Write a Markdown page for each rule, and an index of them."""
     from oomdoctor.authoring.page import markdown_page
-    from oomdoctor.rules.loader import load_rules
+    from oomdoctor.rules.loader import ALL, load_rules
 
-    ruleset = load_rules(rules, preview=True)
+    ruleset = load_rules(rules, preview=True, bundles=ALL)
     pages = {
         f"{rule.code}.md": markdown_page(rule, ruleset.causes.get(rule.cause or ""))
         for rule in ruleset.rules
@@ -167,13 +167,14 @@ def print_schema(output: str | None, *, force: bool) -> int:
 @click.argument("directory", required=False, type=click.Path(exists=True, file_okay=False))
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if the bundle is stale.")
 def write_bundle(directory: str | None, *, check: bool) -> int:
-    """Compile the rules of DIRECTORY (those that are shipped, without it) to bundle.json."""
+    """Compile the rules of DIRECTORY (those that are shipped, without it) to their bundles."""
     from oomdoctor.rules import bundle, stored
 
     home = Path(directory) if directory else bundle.rules_dir()
     if check:
         current = bundle.is_current(home)
-        say(f"{home / stored.BUNDLE} is {'current' if current else 'stale'}")
+        say(f"{home / stored.BUNDLE} (with {stored.LINT}) is {'current' if current else 'stale'}")
         return int(ExitCode.DONE if current else ExitCode.FINDINGS)
-    say(f"written to {bundle.write(home)}")
+    for path in bundle.write(home):
+        say(f"written to {path}")
     return int(ExitCode.DONE)

@@ -22,7 +22,11 @@ SIZED = r"\d[\d,]*(?:\.\d+)?\s*(?:[KMGTPE]i?B|bytes|B)\b"
 LEAD, TRAIL = 400, 2_000
 """A pattern is tried on this many characters before and behind the literal that it holds."""
 
-_CODE = r"\s*(?:raise|except|if|elif|assert|return|print|warnings\.warn|#|//)\b"
+# a tag of the rank may stand before it where only a part of the lines has one
+_CODE = (
+    r"\s*(?:\[?(?:rank)?\d{1,4}\]?:\s{1,8})?"
+    r"(?:raise|except|if|elif|assert|return|print|warnings\.warn|#|//)\b"
+)
 _KEYS = {
     "requested": "oom.requested",
     "capacity": "oom.capacity",

@@ -1,6 +1,8 @@
-"""The bundle: all rules compiled to one JSON file, so that start-up parses no YAML.
+"""The bundles: rules compiled to JSON files, so that start-up parses no YAML.
 
-python -m oomdoctor.rules.bundle            writes rules/bundle.json
+`bundle.json` holds what `diagnose` asks, `lint.json` what `lint` asks.
+
+python -m oomdoctor.rules.bundle            writes rules/bundle.json and rules/lint.json
 python -m oomdoctor.rules.bundle --check    exits 1 where it differs from the YAML
 """
 
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from oomdoctor.errors import RuleError
 from oomdoctor.rules import stored
 from oomdoctor.rules.shape import Cause
-from oomdoctor.rules.stored import BUNDLE, CAUSES, FORMAT, PRIORS, fingerprint
+from oomdoctor.rules.stored import BUNDLE, CAUSES, FORMAT, LINT, PRIORS, belongs, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,8 +35,8 @@ def rule_files(directory: Path) -> list[Path]:
     return sorted(path for path in directory.rglob("*.yaml") if path.name not in names)
 
 
-def build(directory: Path) -> dict[str, Any]:
-    """Compile all rules of a directory; the first broken one is a RuleError.
+def build(directory: Path, bundle: str = BUNDLE) -> dict[str, Any]:
+    """Compile the rules of a bundle; the first broken one is a RuleError.
 
     Paths are relative and rules sorted, so that equal rules give equal bundles everywhere.
     """
@@ -48,6 +50,8 @@ def build(directory: Path) -> dict[str, Any]:
     rules: list[dict[str, Any]] = []
     fixes: list[list[Any]] = []
     for path in rule_files(directory):
+        if not belongs(path.name, bundle):
+            continue
         source = read_rule_file(path)
         if source.rule is None:
             raise RuleError(source.problems[0].message, location=source.problems[0].location)
@@ -58,8 +62,10 @@ def build(directory: Path) -> dict[str, Any]:
         fixes.append(encode_fixes(source.rule))
     return {
         "format": FORMAT,
-        "files": fingerprints(directory),
-        "causes": [encode_cause(cause) for cause in read_causes(directory).values()],
+        "files": fingerprints(directory, bundle),
+        "causes": [
+            encode_cause(cause) for cause in read_causes(directory).values() if bundle != LINT
+        ],
         "patterns": hints_of(patterns),
         "leaves": encoder.leaves,
         "rules": rules,
@@ -76,9 +82,10 @@ def patterns_in(tree: Tree | str | float) -> Iterator[str]:
             yield from patterns_in(part)
 
 
-def fingerprints(directory: Path) -> dict[str, list[int]]:
+def fingerprints(directory: Path, bundle: str = BUNDLE) -> dict[str, list[int]]:
     """Return size and checksum of every YAML file, by which an edited one is noticed."""
     paths = [*rule_files(directory), directory / CAUSES, directory / PRIORS]
+    paths = [path for path in paths if belongs(path.name, bundle)]
     return {
         path.relative_to(directory).as_posix(): fingerprint(path.read_bytes())
         for path in paths
@@ -86,11 +93,10 @@ def fingerprints(directory: Path) -> dict[str, list[int]]:
     }
 
 
-def bundle_text(directory: Path) -> str:
-    """Return the bundle as text, one rule per line so that changes can be read."""
-    bundle = build(directory)
+def bundle_text(directory: Path, bundle: str = BUNDLE) -> str:
+    """Return a bundle as text, one rule per line so that changes can be read."""
     lines = []
-    for name, value in bundle.items():
+    for name, value in build(directory, bundle).items():
         if isinstance(value, list):
             rows = ",\n".join(_compact(row) for row in value)
             lines.append(f"{_compact(name)}:[\n{rows}\n]")
@@ -99,17 +105,20 @@ def bundle_text(directory: Path) -> str:
     return "{" + ",\n".join(lines) + "}\n"
 
 
-def write(directory: Path) -> Path:
-    """Write the bundle beside the rules."""
-    path = directory / BUNDLE
-    path.write_text(bundle_text(directory), encoding="utf-8")
-    return path
+def write(directory: Path) -> tuple[Path, ...]:
+    """Write both bundles beside the rules."""
+    paths = (directory / BUNDLE, directory / LINT)
+    for path in paths:
+        path.write_text(bundle_text(directory, path.name), encoding="utf-8")
+    return paths
 
 
 def is_current(directory: Path) -> bool:
     """Say whether the written bundle is what the YAML files compile to."""
-    path = directory / BUNDLE
-    return path.exists() and path.read_text(encoding="utf-8") == bundle_text(directory)
+    return all(
+        path.exists() and path.read_text(encoding="utf-8") == bundle_text(directory, path.name)
+        for path in (directory / BUNDLE, directory / LINT)
+    )
 
 
 def read_causes(directory: Path) -> dict[str, Cause]:

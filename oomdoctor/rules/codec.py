@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _TEXTS = ("code", "name", "cause", "title", "since", "says", "why", "known_problems", "path")
+_LINT = ("category", "basis", "source", "breaks_from", "at")
 _KINDS = {kind.value: kind for kind in Kind}
 _CAUSE_TEXTS = ("id", "resource", "definition", "tells_apart", "prior_reason")
 
@@ -96,6 +97,7 @@ class Encoder:
                 for line in rule.evidence
             ],
             "explains": rule.explains and _encode_expression(rule.explains),
+            **_encode_lint(rule),
         }
 
     def _condition(self, condition: Condition) -> int | list[Any]:
@@ -140,6 +142,7 @@ class Decoder:
             ),
             explains=value["explains"] and _expression(value["explains"]),
             fixes=LazyFixes(fixes),
+            **_lint(value),
         )
 
     def _condition(self, value: Any) -> Condition:  # noqa: ANN401 - a number or a list of parts
@@ -147,6 +150,18 @@ class Decoder:
             return self._leaves[value]
         op, parts, heavy = value
         return Condition(op=op, parts=tuple(self._condition(part) for part in parts), heavy=heavy)
+
+
+def _encode_lint(rule: Rule) -> dict[str, Any]:
+    """Return the fields of lint rules as far as they are used."""
+    given: dict[str, Any] = {name: getattr(rule, name) for name in _LINT}
+    given = {**given, "breaks_from": dict(rule.breaks_from), "at": list(rule.at)}
+    return {name: value for name, value in given.items() if value}
+
+
+def _lint(value: Mapping[str, Any]) -> dict[str, Any]:
+    given = {name: value[name] for name in _LINT if name in value}
+    return {**given, "at": tuple(given["at"])} if "at" in given else given
 
 
 def encode_fixes(rule: Rule) -> list[Any]:

@@ -18,16 +18,29 @@ if TYPE_CHECKING:
     from oomdoctor.rules.shape import Cause, Rule
 
 
-def load_rules(
-    extra: Sequence[str] = (), *, preview: bool = False, directory: Path | None = None
-) -> RuleSet:
-    """Return all rules in force; a broken one becomes a fault and the others stay.
+ALL = (stored.BUNDLE, stored.LINT)
+"""Both bundles: for whatever shows rules instead of asking them."""
 
+
+def load_rules(
+    extra: Sequence[str] = (),
+    *,
+    preview: bool = False,
+    directory: Path | None = None,
+    bundles: Sequence[str] = (stored.BUNDLE,),
+) -> RuleSet:
+    """Return the rules in force; a broken one becomes a fault and the others stay.
+
+    `bundles` says whose rules: those of `diagnose` (bundle.json), of `lint` (lint.json), or both.
     `extra` are directories (or files) of a user's own rules; a rule of theirs replaces the one
     with its code. Sandbox rules speak only with `preview`; deprecated ones never.
     """
     faults: list[tuple[str, str]] = []
-    causes, rules = _builtin(str(directory or stored.home()), faults)
+    causes: dict[str, Cause] = {}
+    rules: dict[str, Rule] = {}
+    for name in bundles:
+        more_causes, more_rules = _builtin(str(directory or stored.home()), faults, name)
+        causes, rules = {**causes, **more_causes}, {**rules, **more_rules}
     for given in extra:
         if not os.path.exists(given):
             raise UsageError(f"no rules at {given}", hint="give a directory of rule files")
@@ -50,9 +63,11 @@ def _speaks(rule: Rule, *, preview: bool) -> bool:
     return preview or rule.maturity is not Maturity.SANDBOX
 
 
-def _builtin(home: str, faults: list[tuple[str, str]]) -> tuple[dict[str, Cause], dict[str, Rule]]:
-    held = stored.read(home)
-    changed = stored.changed(home, held)
+def _builtin(
+    home: str, faults: list[tuple[str, str]], bundle_name: str
+) -> tuple[dict[str, Cause], dict[str, Rule]]:
+    held = stored.read(home, bundle_name)
+    changed = stored.changed(home, held, bundle_name)
     vocabulary = (stored.CAUSES, stored.PRIORS)
     causes: dict[str, Cause] = {}
     rules: dict[str, Rule] = {}

@@ -9,41 +9,13 @@ from oomdoctor.record import dataclass
 from oomdoctor.rules.fields import Field, Items, Number, Plain, Record, Table, Text
 from oomdoctor.rules.language import MAX_CHARS
 from oomdoctor.rules.nodes import Problem, entries, place
+from oomdoctor.rules.words import BASES, CATEGORIES, DIALECTS, FAMILIES, PACKAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import yaml
 
-FAMILIES = {
-    "CAP1": "model states",
-    "ACT2": "activations and logits",
-    "ALC3": "allocator",
-    "LEK4": "growth",
-    "EXT5": "other processes and the device",
-    "DST6": "distributed",
-    "INF7": "inference, KV cache and serving",
-    "HST8": "host memory",
-    "CFG9": "config side findings",
-    "LKA0": "look-alikes: failures that are not about memory",
-}
-DIALECTS = (
-    "hf_trainer",
-    "trl",
-    "axolotl",
-    "llamafactory",
-    "unsloth",
-    "deepspeed",
-    "accelerate",
-    "torchtune",
-    "lightning",
-    "diffusers",
-    "vllm",
-    "sglang",
-    "python",
-    "env",
-    "cli",
-)
 MAX_LEAVES = 20
 MAX_DEPTH = 4
 CODE = rf"^({'|'.join(FAMILIES)})\d{{3}}$"
@@ -185,6 +157,10 @@ _TEST = Record(
             doc="Pinned truth of evidence lines by label",
         ),
         "facts": Field(shape=Table(of=Plain(scalar=True)), doc="Facts as texts, by key"),
+        "severity": Field(
+            shape=Text(choices=tuple(s.value for s in Severity)),
+            doc="Severity after what is assumed and what the version in use says",
+        ),
         "closed": Field(
             shape=Items(of=Text(longest=40), most=5),
             doc="Artifact kinds read to the end (train-config), so that absence is known",
@@ -224,6 +200,22 @@ RULE = Record(
             shape=Text(longest=12, pattern=r"^\d+\.\d+\.\d+$", hint="a version such as 0.1.0"),
             doc="First version that has it",
             required=True,
+        ),
+        "category": Field(
+            shape=Text(choices=tuple(CATEGORIES)),
+            doc="What a lint rule is about; decides its family",
+        ),
+        "basis": Field(shape=Text(choices=BASES), doc="How the claim of a lint rule is known"),
+        "source": Field(
+            shape=Text(longest=500), doc="Versions, files and lines, or the experiment behind it"
+        ),
+        "breaks_from": Field(
+            shape=Table(of=Text(longest=20), keys=PACKAGES),
+            doc="Package and first version that refuses what the gate finds",
+        ),
+        "at": Field(
+            shape=Items(of=Text(longest=60), most=6),
+            doc="Facts whose place the finding is shown at, the best first",
         ),
         "says": Field(shape=Text(longest=400), doc="The verdict, with {fact.key} places"),
         "when": Field(shape=_CONDITION, doc="The gate: false rules it out", required=True),

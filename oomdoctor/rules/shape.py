@@ -102,6 +102,9 @@ class Rule:
     """One rule file, compiled. Rules without a cause are side findings about the config.
 
     `says` is the verdict sentence, with {fact.key} places that are filled with printed values.
+    Lint rules also have a `category`, a `basis` (how the claim is known) with its `source`,
+    `breaks_from` (package: first version that refuses what the gate finds) and `at` (facts whose
+    place the finding is shown at, the best first).
     """
 
     code: str
@@ -122,6 +125,11 @@ class Rule:
     references: tuple[str, ...] = ()
     confirm: Mapping[str, object] = field(default_factory=dict)
     path: str | None = None
+    category: str | None = None
+    basis: str | None = None
+    source: str | None = None
+    breaks_from: Mapping[str, str] = field(default_factory=dict)
+    at: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,6 +35,7 @@ class InlineTest:
     log: str | None = None
     config: str | None = None
     closed: tuple[str, ...] = ()
+    severity: str | None = None
     location: Location
 
 
@@ -116,6 +117,11 @@ class _Reader:
             references=fields.texts("references"),
             confirm=cast("dict[str, object]", fields.data("confirm") or {}),
             path=self.path,
+            category=fields.optional("category"),
+            basis=fields.optional("basis"),
+            source=fields.optional("source"),
+            breaks_from=fields.raw_table("breaks_from"),
+            at=fields.texts("at"),
         )
 
     def condition(self, node: yaml.Node | None) -> Condition | None:
@@ -229,6 +235,7 @@ def _inline_test(node: yaml.Node, path: str) -> InlineTest:
         log=fields.optional("log"),
         config=fields.optional("config"),
         closed=fields.texts("closed"),
+        severity=fields.optional("severity"),
         location=place(node, path),
     )
 

@@ -12,7 +12,10 @@ from oomdoctor.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-CAUSES, PRIORS, BUNDLE = "causes.yaml", "priors.yaml", "bundle.json"
+CAUSES, PRIORS = "causes.yaml", "priors.yaml"
+BUNDLE, LINT = "bundle.json", "lint.json"
+LINT_FAMILIES = frozenset({"MEM1", "COR2", "KEY3", "SPD4", "QLT5"})
+SHARED_FAMILIES = frozenset({"CFG9"})
 FORMAT = 2
 FIXES_MARK = b',\n"fixes":[\n'
 
@@ -32,10 +35,19 @@ def home() -> str:
     return installed if os.path.isdir(installed) else f"{os.path.dirname(package)}/rules"
 
 
-def read(directory: str) -> Stored | None:
-    """Read the bundle of a directory; None where there is none, or one of another format."""
+def belongs(name: str, bundle: str) -> bool:
+    """Say whether a file of rules is part of a bundle; by the family that its name begins with."""
+    base = name.rpartition("/")[2]
+    family = base[:4]
+    if bundle == LINT:
+        return family in LINT_FAMILIES or family in SHARED_FAMILIES
+    return family not in LINT_FAMILIES
+
+
+def read(directory: str, bundle: str = BUNDLE) -> Stored | None:
+    """Read a bundle of a directory; None where there is none, or one of another format."""
     try:
-        with open(f"{directory}/{BUNDLE}", "rb") as file:
+        with open(f"{directory}/{bundle}", "rb") as file:
             written = os.fstat(file.fileno()).st_mtime_ns
             head, found, tail = file.read().partition(FIXES_MARK)
         values = json.loads(head + b"}" if found else head)
@@ -52,13 +64,14 @@ def fingerprint(content: bytes) -> list[int]:
     return [len(content), zlib.crc32(content)]
 
 
-def changed(directory: str, stored: Stored | None) -> frozenset[str]:
+def changed(directory: str, stored: Stored | None, bundle: str = BUNDLE) -> frozenset[str]:
     """Return the YAML files that are new, edited or gone since the bundle was written.
 
     Size first; the content is read only where a file is younger than the bundle. An installed
     package may hold the bundle alone.
     """
-    present = {path.removeprefix(f"{directory}/"): status for path, status in _files(directory)}
+    found = {path.removeprefix(f"{directory}/"): status for path, status in _files(directory)}
+    present = {name: status for name, status in found.items() if belongs(name, bundle)}
     if stored and not present.keys() - {CAUSES, PRIORS}:
         return frozenset()
     known: Mapping[str, list[int]] = stored.values["files"] if stored else {}

@@ -271,3 +271,12 @@ def test_a_shared_object_fails_for_the_reason_that_is_given(reason: str, fact: s
 def test_every_text_of_the_launchers_is_reached(text: str, fact: str) -> None:
     (failure,) = host_signs.read(document_of(text)).failures
     assert fact in {one.key for one in failure.facts}
+
+
+@pytest.mark.parametrize("tag", ["", "1: ", "[rank12]: "])
+def test_a_comment_of_a_batch_script_is_no_kill(tag: str) -> None:
+    text = (
+        f"{tag}#SBATCH --mem=64G   # half was not enough: the job got killed by the OOM killer\n"
+        "epoch 1: loss 2.10\n"
+    )
+    assert host_signs.read(document_of(text)).failures == ()
