@@ -48,9 +48,9 @@ KEYS: Table = {
     "training.warmup_steps": vocabulary_lint.warmup,
     "lr_scheduler.decay_type": vocabulary_lint.scheduler,
     "training.max_norm": ratio("train.max_grad_norm"),
-    "checkpoint.interval": count("save.steps"),
+    "checkpoint.interval": ratio("save.steps"),
     "checkpoint.keep_latest_k": count("save.limit"),
-    "validation.freq": count("eval.steps"),
+    "validation.freq": ratio("eval.steps"),
     "validation.local_batch_size": count("eval.batch"),
     "checkpoint.load_only": flag("resume.on"),
 }

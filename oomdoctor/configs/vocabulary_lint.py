@@ -36,23 +36,22 @@ def rate(value: Plain) -> Iterator[Claim]:
     """Read a learning rate; a number far above 1 is something else."""
     number = scalars.as_number(value)
     if number is not None and 0 <= number <= MAX_RATE:
-        yield Claim("train.lr", number)
+        yield Claim("train.learning_rate", number)
 
 
 def warmup(value: Plain) -> Iterator[Claim]:
     """Read warm-up steps; below 1 they are a share of all steps."""
     number = scalars.as_number(value)
-    if number is not None and 0 < number < 1:
-        yield Claim("train.warmup_ratio", number)
-    else:
-        yield from count("train.warmup_steps", least=0)(value)
+    if number is not None and number >= 0:
+        yield Claim("train.warmup_steps", number)
 
 
 def scheduler(value: Plain) -> Iterator[Claim]:
     """Read a scheduler's name; a number or a switch is none."""
-    named = isinstance(value, str) and scalars.as_number(value) is None
-    if named and scalars.as_bool(value) is None:
-        yield from text("train.scheduler")(value)
+    if not isinstance(value, str) or scalars.as_number(value) is not None:
+        return
+    if scalars.as_bool(value) is None:
+        yield from text("train.scheduler")(value.lower())
 
 
 ROWS: tuple[tuple[str, Convert], ...] = (
@@ -71,8 +70,8 @@ ROWS: tuple[tuple[str, Convert], ...] = (
     ("label_smoothing_factor label_smoothing", ratio("train.label_smoothing")),
     ("lora_dropout", ratio("lora.dropout")),
     ("use_rslora peft_use_rslora rslora", flag("lora.rslora")),
-    ("eval_steps", count("eval.steps")),
+    ("eval_steps", ratio("eval.steps")),
     ("save_strategy", word("save.strategy", SAVES)),
-    ("save_steps checkpointing_steps", count("save.steps")),
+    ("save_steps checkpointing_steps", ratio("save.steps")),
     ("save_total_limit checkpoints_total_limit", count("save.limit")),
 )
