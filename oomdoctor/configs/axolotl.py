@@ -80,6 +80,7 @@ KEYS: Table = {
     "reward_model": when_true(Claim("job.task", "reward")),
     "lora_target_linear": when_true(Claim("lora.targets", "all-linear")),
     "lora_r": nothing,
+    "tokens": given("train.adds_tokens"),
     "gptq": when_true(Claim("quant.kind", "gptq")),
     "unfrozen_parameters": given("train.full_finetune", value=False),
     "flash_attention": meanings.attention_if("flash2"),

@@ -71,6 +71,9 @@ KEYS: Table = {
     "quant_config.quantization_bit": meanings.bits,
     "export_dir": given("job.task", value="merge"),
     "max_samples": nothing,
+    "add_tokens": given("train.adds_tokens"),
+    "add_special_tokens": given("train.adds_tokens"),
+    "new_special_tokens": given("train.adds_tokens"),
     "image_max_pixels": count("vision.max_pixels"),
     **hf_trainer.FSDP_KEYS,
 }

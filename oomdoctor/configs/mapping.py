@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import environment, vocabulary
+from oomdoctor.configs import contradictions, environment, vocabulary
 from oomdoctor.configs.claims import Claim
 from oomdoctor.configs.scalars import as_count
 from oomdoctor.configs.setting import normal
@@ -95,6 +95,8 @@ def facts_of(settings: Settings, dialect: Dialect) -> tuple[Fact, ...]:
     pairs = list(dialect.derived(settings)) if dialect.derived is not None else []
     pairs += ((claim, row) for row in settings for claim in claims_of(row, dialect))
     pairs = [*ranks(settings), *pairs, *common_derived(settings)]
+    if dialect.name != "python":  # a script has several calls, each of its own
+        pairs += contradictions.read(settings)
     task = next((pair for pair in pairs if pair[0].key == "job.task"), None)
     if task is not None and task[0].value in ("dpo", "kto") and task[1].value not in NO_REFERENCE:
         source = "the method compares with a reference model"

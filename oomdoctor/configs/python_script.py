@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from oomdoctor.configs.setting import Lines, Plain, Settings
-    from oomdoctor.model.core import Quote
+    from oomdoctor.model.core import Fact, Quote
 
 MODULES = (  # what an import says about the framework, the most telling first
     ("unsloth", "unsloth"),
@@ -171,14 +171,15 @@ class Scripts(NamedTuple):
 
     settings: list[Setting]
     claims: list[tuple[Claim, Quote]]
+    calls: tuple[Fact, ...] = ()
 
 
 def read(lines: Lines) -> Scripts:
     """Read a script or snippet; what does not parse is left out."""
-    from oomdoctor.configs import python_code, python_order, python_use
+    from oomdoctor.configs import python_calls, python_code, python_names, python_order, python_use
 
-    found = Scripts([], [])
     blocks = python_text.blocks(lines)
+    found = Scripts([], [], python_names.calls(blocks))
     found.claims.extend(python_use.read(blocks))
     for block in blocks:
         names = python_text.Names(block.tree)
@@ -187,6 +188,7 @@ def read(lines: Lines) -> Scripts:
             found.claims.extend(_claims(node, block.lines))
         found.claims.extend(python_code.read(block))
         found.claims.extend(python_order.read(block))
+        found.claims.extend(python_calls.read(block, names))
     return found
 
 
@@ -283,7 +285,8 @@ def closes(settings: Settings, found: Scripts) -> tuple[str, ...]:
     if any(row.key in ("llm.model", "engine.model_path") for row in settings):
         return ("serve-config",)
     imports = any(claim.key == "job.framework" for claim, _ in found.claims)
-    return ("train-config",) if len(arguments) >= 4 and loads and imports else ()
+    whole = len(arguments) >= 4 and loads and imports
+    return ("train-config", "train-script") if whole else ()
 
 
 def _always(settings: Settings) -> bool:
