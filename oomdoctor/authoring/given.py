@@ -36,12 +36,13 @@ def book_of(test: InlineTest) -> FactBook:
     stated = [stated_fact(key, text) for key, text in test.facts.items()]
     if test.log is None and test.config is None:
         return FactBook().add(stated, closes=test.closed)
+    from oomdoctor.memory import parts
     from oomdoctor.pipeline import assemble, gather
 
     log = () if test.log is None else _text(test.log)
     gathered = gather(log, config=None if test.config is None else _text(test.config))
     gathered.closes |= set(test.closed)
-    return assemble(gathered, stated)
+    return parts.derive(assemble(gathered, stated))
 
 
 def _text(text: str) -> str:

@@ -176,7 +176,14 @@ class Scripts(NamedTuple):
 
 def read(lines: Lines) -> Scripts:
     """Read a script or snippet; what does not parse is left out."""
-    from oomdoctor.configs import python_calls, python_code, python_names, python_order, python_use
+    from oomdoctor.configs import (
+        python_calls,
+        python_code,
+        python_freeze,
+        python_names,
+        python_order,
+        python_use,
+    )
 
     blocks = python_text.blocks(lines)
     found = Scripts([], [], python_names.calls(blocks))
@@ -187,6 +194,7 @@ def read(lines: Lines) -> Scripts:
             found.settings.extend(_settings(node, names, block.lines))
             found.claims.extend(_claims(node, block.lines))
         found.claims.extend(python_code.read(block))
+        found.claims.extend(python_freeze.read(block))
         found.claims.extend(python_order.read(block))
         found.claims.extend(python_calls.read(block, names))
     return found

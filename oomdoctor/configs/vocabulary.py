@@ -10,7 +10,9 @@ from oomdoctor.configs import (
     parallel,
     vocabulary_correctness,
     vocabulary_lint,
+    vocabulary_memory,
     vocabulary_run,
+    vocabulary_training,
 )
 from oomdoctor.configs.claims import (
     Claim,
@@ -230,8 +232,8 @@ _ROWS: tuple[tuple[str, Convert], ...] = (
 @cache
 def table() -> Mapping[str, Convert]:
     """Return the converter of every common key name; training names go before serving ones."""
-    lint = (*vocabulary_lint.ROWS, *vocabulary_correctness.ROWS)
-    return expand((*vocabulary_run.ROWS, *lint, *_ROWS))
+    lint = (*vocabulary_lint.ROWS, *vocabulary_correctness.ROWS, *vocabulary_memory.ROWS)
+    return expand((*vocabulary_run.ROWS, *lint, *_ROWS, *vocabulary_training.ROWS))
 
 
 def expand(rows: Iterable[tuple[str, Convert]]) -> dict[str, Convert]:

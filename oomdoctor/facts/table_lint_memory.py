@@ -64,7 +64,6 @@ ROWS = (
         obtain=CONFIG,
     ),
     boolean("train.group_by_length", "Rows of like length are batched together.", closed_by=C),
-    boolean("train.auto_batch", "auto_find_batch_size is on.", closed_by=C),
     boolean("model.output_attentions", "Score maps of every layer are returned.", obtain=CONFIG),
     boolean("model.output_hidden", "Hidden states of every layer are returned.", obtain=CONFIG),
     boolean("code.unfreezes_base", "After get_peft_model every parameter is set to be trained."),
