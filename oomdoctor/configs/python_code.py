@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import python_kept, python_text
+from oomdoctor.configs import python_freeze, python_kept, python_text
 from oomdoctor.configs.claims import Claim
 from oomdoctor.configs.python_loops import LOOPS, calls, eval_loops, under_no_grad
 
@@ -58,6 +58,7 @@ def read(block: Block) -> Iterator[tuple[Claim, Quote]]:
         if claim.key not in seen:
             seen.add(claim.key)
             yield claim, python_text.quote(node, block.lines)
+    yield from python_freeze.read(block)
 
 
 def _all(tree: ast.Module) -> Iterator[tuple[Claim, ast.AST]]:

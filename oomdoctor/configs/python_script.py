@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import meanings, python_text
+from oomdoctor.configs import meanings, python_text, vocabulary_memory
 from oomdoctor.configs.claims import Claim, Table, both, count, flag, given, nothing, ratio, text
 from oomdoctor.configs.mapping import Dialect, open_end
 from oomdoctor.configs.setting import Setting
@@ -113,6 +113,7 @@ KEYS: Table = {
     "tokenizer.pad_token": lambda value: iter(
         (Claim("train.pad_is_eos", value=True),) if "eos_token" in str(value) else ()
     ),
+    "tokenizer.padding": vocabulary_memory.padding,
     "device": nothing,
     "n_layer": count("model.layers"),
     "n_head": count("model.heads"),
@@ -194,7 +195,6 @@ def read(lines: Lines) -> Scripts:
             found.settings.extend(_settings(node, names, block.lines))
             found.claims.extend(_claims(node, block.lines))
         found.claims.extend(python_code.read(block))
-        found.claims.extend(python_freeze.read(block))
         found.claims.extend(python_order.read(block))
         found.claims.extend(python_calls.read(block, names))
     return found

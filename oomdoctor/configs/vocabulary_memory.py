@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
     from oomdoctor.configs.setting import Plain
 
-PADDING = {"max_length": "max_length", "longest": "longest", "do_not_pad": "none"}
+padding = word(
+    "train.padding", {"max_length": "max_length", "longest": "longest", "do_not_pad": "none"}
+)
 
 
 def _sampling(value: Plain) -> Iterator[Claim]:
@@ -30,7 +32,7 @@ def eval_rows(value: Plain) -> Iterator[Claim]:
 
 
 ROWS: tuple[tuple[str, Convert], ...] = (
-    ("padding", word("train.padding", PADDING)),
+    ("padding", padding),
     ("group_by_length", flag("train.group_by_length")),
     ("train_sampling_strategy", _sampling),
     ("val_set_size val_size", eval_rows),
