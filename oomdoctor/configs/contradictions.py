@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.configs.claims import Claim
-from oomdoctor.configs.setting import normal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,34 +18,21 @@ if TYPE_CHECKING:
     from oomdoctor.configs.setting import Setting, Settings
 
 PAIRS = (
-    ("precision.both_halves", ("fp16", "bf16")),
-    ("precision.both_halves", ("fp16.enabled", "bf16.enabled")),
-    ("quant.both_bits", ("load_in_8bit", "load_in_4bit")),
+    ("precision.both_halves", "fp16", "bf16"),
+    ("precision.both_halves", "fp16.enabled", "bf16.enabled"),
+    ("quant.both_bits", "load_in_8bit", "load_in_4bit"),
 )
 
 
 def read(settings: Settings) -> Iterator[tuple[Claim, Setting]]:
-    """Yield what holds of each pair of which at least one switch is written."""
-    rows = settings.in_force
-    for key, names in PAIRS:
-        for row, other in _pairs(rows, *names):
-            both = other is not None and row.value is True and other.value is True
-            yield Claim(key, both), row
-
-
-def _pairs(
-    rows: tuple[Setting, ...], one: str, two: str
-) -> Iterator[tuple[Setting, Setting | None]]:
-    """Yield the later of two switches under the same path with the earlier one, if there is any."""
-    places: dict[str, Setting] = {}
-    found: dict[str, tuple[Setting, Setting | None]] = {}
-    for row in rows:
-        for name in (one, two):
-            end = f".{name}"
-            key = f".{normal('.'.join(row.path))}"
-            if key.endswith(end):
-                place = key.removesuffix(end)
-                found[place] = (row, places.get(place))
-                places[place] = row
-    both = [pair for pair in found.values() if pair[1] is not None]
-    yield from both or list(found.values())[:1]
+    """Yield of each pair that is written in one place whether both are on."""
+    for key, one, two in PAIRS:
+        places: dict[str, Setting] = {}
+        for row in settings.in_force:
+            path = f".{row.key}"
+            name = next((name for name in (one, two) if path.endswith(f".{name}")), None)
+            if name is None:
+                continue
+            earlier = places.setdefault(path.removesuffix(name), row)
+            if earlier is not row:
+                yield Claim(key, row.value is True and earlier.value is True), row

@@ -89,8 +89,8 @@ def _switches(call: Call) -> Iterator[tuple[Claim, ast.expr]]:
         ("quant.both_bits", "load_in_8bit", "load_in_4bit"),
     ):
         given = [name for name in call.nodes if name in (one, two)]
-        if given:
-            both = len(given) == 2 and all(call.values[name] is True for name in given)
+        if len(given) == 2:
+            both = all(call.values[name] is True for name in given)
             yield Claim(key, both), call.nodes[given[-1]]
     if call.name == "Accelerator" and "cpu_offload" in call.nodes:
         yield Claim("code.cpu_offload_argument", value=True), call.nodes["cpu_offload"]

@@ -149,5 +149,4 @@ def pad_token(facts: Inputs) -> Outcome | None:
     return Outcome(value=False, source=words) if found else None
 
 
-STEPS = (trained_dtype, tf32_on, compute_dtype, kind, storage, pad_token)
-ARCHITECTURE_STEPS = (bf16_trained,)
+STEPS = (trained_dtype, tf32_on, compute_dtype, kind, storage, bf16_trained, pad_token)

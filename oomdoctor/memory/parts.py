@@ -17,7 +17,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from oomdoctor.facts import derive_lint_memory, derive_trained
+from oomdoctor.facts import (
+    derive_lint_memory,
+    derive_lint_precision,
+    derive_lint_setup,
+    derive_trained,
+)
 from oomdoctor.facts.derivation import (
     Derivation,
     Inputs,
@@ -216,6 +221,8 @@ _SHARES = (
 STEPS = (
     *derive_lint_memory.STEPS,
     *derive_trained.STEPS,
+    *derive_lint_setup.STEPS,
+    *derive_lint_precision.STEPS,
     weights,
     adapters,
     optimizer,

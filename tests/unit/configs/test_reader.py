@@ -44,7 +44,7 @@ def subset(name: str, *keys: str) -> dict[str, object]:
         ("lightning/config.yaml", "lightning", ("train-config",)),
         ("hub_config/config.json", "hub_config", ()),
         ("adapter_config/adapter_config.json", "adapter_config", ()),
-        ("python/train.py", "python", ("train-config",)),
+        ("python/train.py", "python", ("train-config", "train-script")),
         ("python/loop.py", "python", ()),
     ],
 )
