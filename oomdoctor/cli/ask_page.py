@@ -23,6 +23,7 @@ _MOST_SHOWN = 8
 _UNSPOKEN = (
     "job.text",
     "job.settings",
+    "job.calls",
     "log.text",
     "trace.stack",
     "oom.events",

@@ -42,8 +42,9 @@ def written(value: Plain) -> str:
 
 
 def joined(facts: Sequence[Fact]) -> tuple[Fact, ...]:
-    """Join several listings into one."""
+    """Join several listings of one key into one."""
     if len(facts) < 2:
         return tuple(facts)
     text = "\n".join(str(fact.value) for fact in facts)
-    return (Fact(key=KEY, value=text, quotes=tuple(q for fact in facts for q in fact.quotes)),)
+    quotes = tuple(quote for fact in facts for quote in fact.quotes)
+    return (Fact(key=facts[0].key, value=text, quotes=quotes),)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from oomdoctor.model.core import Fact, Quote
 
 FRAMEWORKS = {"transformers": "hf_trainer"}  # framework -> dialect, where the names differ
+LISTS = (listing.KEY, "job.calls")  # texts that every part adds to
 HELPERS = ("deepspeed", "accelerate")  # configs that serve a framework which others name
 VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
@@ -37,12 +38,13 @@ class Part(NamedTuple):
 
     def joined(self, other: Part) -> Part:
         """Return both parts as one; facts of the first one stay."""
-        held = {listing.KEY, *(fact.key for fact in self.facts)}
-        lists = [fact for fact in (*self.facts, *other.facts) if fact.key == listing.KEY]
-        own = [fact for fact in self.facts if fact.key != listing.KEY]
+        held = {*LISTS, *(fact.key for fact in self.facts)}
+        both = (*self.facts, *other.facts)
+        lists = [listing.joined([fact for fact in both if fact.key == key]) for key in LISTS]
+        own = [fact for fact in self.facts if fact.key not in LISTS]
         new = [fact for fact in other.facts if fact.key not in held]
         return self._replace(
-            facts=(*own, *new, *listing.joined(lists)),
+            facts=(*own, *new, *(fact for facts in lists for fact in facts)),
             closes=tuple(dict.fromkeys((*self.closes, *other.closes))),
             notes=(*self.notes, *other.notes),
         )
@@ -205,6 +207,7 @@ def _python(lines: Lines) -> Part:
     made += mapping.facts_of(settings, python_script.DIALECT)
     made += comments(lines, python_script.DIALECT)
     made += listing.listing(sorted(found.settings, key=lambda row: row.quote.line))
+    made += found.calls
     return Part("python", "python", mapping.unique(made), python_script.closes(settings, found))
 
 

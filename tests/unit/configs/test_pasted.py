@@ -15,7 +15,11 @@ G = 1 << 30
 def said(text: str, name: str = "config.txt") -> dict[str, object]:
     """Return all facts of a text but its lines."""
     facts = [fact for reading in read_config(text, name=name) for fact in reading.facts]
-    return {fact.key: fact.value for fact in facts if fact.key not in ("job.text", "job.settings")}
+    return {
+        fact.key: fact.value
+        for fact in facts
+        if fact.key not in ("job.text", "job.settings", "job.calls")
+    }
 
 
 def fixture(name: str) -> dict[str, object]:
