@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import hf_trainer, meanings, parallel, scalars
-from oomdoctor.configs.claims import Claim, Table, count, flag, ratio, word
+from oomdoctor.configs import hf_trainer, meanings, parallel, scalars, vocabulary_training
+from oomdoctor.configs.claims import Claim, Table, count, ratio, word
 from oomdoctor.configs.mapping import Dialect
 from oomdoctor.configs.vocabulary_run import STATE_DICT
 
@@ -36,7 +36,6 @@ KEYS: Table = {
     "fsdp_config.offload_params": parallel.offload("dist.param_offload"),
     "fsdp_config.fsdp_state_dict_type": word("dist.state_dict", STATE_DICT),
     "fsdp_config.fsdp_auto_wrap_policy": parallel.wrap_policy,
-    "fsdp_config.fsdp_activation_checkpointing": flag("train.grad_checkpointing"),
     "deepspeed_config.zero_stage": parallel.zero_stage,
     "deepspeed_config.offload_optimizer_device": parallel.offload("optimizer.offload"),
     "deepspeed_config.offload_param_device": parallel.offload("dist.param_offload"),
@@ -45,6 +44,7 @@ KEYS: Table = {
     "gradient_accumulation_steps": count("train.grad_accum"),
     "deepspeed_config.deepspeed_config_file": parallel.zero_file,
     "dynamo_config.dynamo_backend": _dynamo,
+    **vocabulary_training.ACCELERATE,
 }
 
 

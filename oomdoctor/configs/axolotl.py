@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import hf_trainer, meanings, scalars, trl
+from oomdoctor.configs import hf_trainer, meanings, scalars, trl, vocabulary_training
 from oomdoctor.configs.claims import Claim, Table, given, nothing, when_true, word
 from oomdoctor.configs.mapping import Dialect
 from oomdoctor.model.enums import Origin
@@ -85,6 +85,7 @@ KEYS: Table = {
     "unfrozen_parameters": given("train.full_finetune", value=False),
     "flash_attention": meanings.attention_if("flash2"),
     **hf_trainer.FSDP_KEYS,
+    **vocabulary_training.AXOLOTL,
 }
 
 

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import meanings, parallel, vocabulary_lint
-from oomdoctor.configs.claims import Claim, Table, count, flag, ratio, when_true
+from oomdoctor.configs import meanings, parallel, vocabulary_lint, vocabulary_training
+from oomdoctor.configs.claims import Claim, Table, flag, ratio, when_true
 from oomdoctor.configs.mapping import Dialect, open_end
 
 if TYPE_CHECKING:
     from oomdoctor.configs.setting import Settings
 
 KEYS: Table = {
-    "train_micro_batch_size_per_gpu": count("train.micro_batch"),
-    "train_batch_size": count("train.global_batch"),
-    "gradient_accumulation_steps": count("train.grad_accum"),
+    **vocabulary_training.DEEPSPEED,
     "bf16.enabled": when_true(Claim("train.amp", "bf16")),
     "bfloat16.enabled": when_true(Claim("train.amp", "bf16")),
     "fp16.enabled": when_true(Claim("train.amp", "fp16")),

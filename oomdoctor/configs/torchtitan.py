@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import meanings, parallel, scalars, vocabulary_lint
+from oomdoctor.configs import meanings, parallel, scalars, vocabulary_lint, vocabulary_training
 from oomdoctor.configs.claims import Claim, Table, count, dtype, flag, ratio
 from oomdoctor.configs.mapping import Dialect
 
@@ -53,6 +53,7 @@ KEYS: Table = {
     "validation.freq": ratio("eval.steps"),
     "validation.local_batch_size": count("eval.batch"),
     "checkpoint.load_only": flag("resume.on"),
+    **vocabulary_training.TORCHTITAN,
 }
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import meanings, parallel, scalars, vocabulary_lint
+from oomdoctor.configs import meanings, parallel, scalars, vocabulary_lint, vocabulary_training
 from oomdoctor.configs.claims import Claim, Table, count, dtype_of, flag, nothing, ratio, text
 from oomdoctor.configs.mapping import Dialect
 from oomdoctor.model.enums import Origin
@@ -99,6 +99,7 @@ KEYS: Table = {
     "epochs": count("train.epochs"),
     "resume_from_checkpoint": flag("resume.on"),
     "max_new_tokens": count("gen.max_new_tokens"),
+    **vocabulary_training.TORCHTUNE,
 }
 
 

@@ -9,6 +9,7 @@ from oomdoctor.facts import (
     derive_engine_command,
     derive_full,
     derive_job,
+    derive_lint_training,
     derive_model,
     derive_pools,
     derive_run,
@@ -30,11 +31,13 @@ STEPS = (
     *derive_serve.STEPS,
     *derive_engine_command.STEPS,
     *derive_run.STEPS,
+    *derive_lint_training.FIRST_STEPS,
     *derive_job.STEPS,
     *derive_trained.STEPS,
     *derive_full.STEPS,
     *derive_trained.STEPS,
     *derive_pools.STEPS,
+    *derive_lint_training.STEPS,
 )
 
 

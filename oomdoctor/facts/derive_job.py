@@ -64,14 +64,25 @@ def shards_optimizer(facts: Inputs) -> Outcome | None:
 
 @derives(
     "train.global_batch",
-    reads=("train.micro_batch", "train.grad_accum", "dist.world_size", "dist.kind"),
+    reads=(
+        "train.micro_batch",
+        "train.grad_accum",
+        "dist.world_size",
+        "dist.kind",
+        "dist.model_ranks",
+    ),
 )
 def global_batch(facts: Inputs) -> Outcome | None:
-    """Rows per device x accumulation x ranks, where every rank is a data-parallel one."""
+    """Rows per device x accumulation x ranks; ranks that work on the same rows count once."""
     if facts.maybe_text("dist.kind") in SPLIT_MODEL:
         return None
     rows = facts.whole("train.micro_batch") * facts.whole("train.grad_accum")
-    return Outcome(rows * facts.whole("dist.world_size"), "rows x accumulation x ranks")
+    world, shared = facts.whole("dist.world_size"), facts.maybe_int("dist.model_ranks") or 1
+    if shared == 1:
+        return Outcome(rows * world, "rows x accumulation x ranks")
+    if world % shared:
+        return None
+    return Outcome(rows * (world // shared), "rows x accumulation x ranks of different rows")
 
 
 @derives(
