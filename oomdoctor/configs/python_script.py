@@ -177,14 +177,7 @@ class Scripts(NamedTuple):
 
 def read(lines: Lines) -> Scripts:
     """Read a script or snippet; what does not parse is left out."""
-    from oomdoctor.configs import (
-        python_calls,
-        python_code,
-        python_freeze,
-        python_names,
-        python_order,
-        python_use,
-    )
+    from oomdoctor.configs import python_calls, python_code, python_names, python_order, python_use
 
     blocks = python_text.blocks(lines)
     found = Scripts([], [], python_names.calls(blocks))
