@@ -37,7 +37,6 @@ STEPS = (
     *derive_full.STEPS,
     *derive_trained.STEPS,
     *derive_pools.STEPS,
-    *derive_lint_training.STEPS,
 )
 
 

@@ -21,6 +21,7 @@ from oomdoctor.facts import (
     derive_lint_memory,
     derive_lint_precision,
     derive_lint_setup,
+    derive_lint_training,
     derive_trained,
 )
 from oomdoctor.facts.derivation import (
@@ -223,6 +224,7 @@ STEPS = (
     *derive_trained.STEPS,
     *derive_lint_setup.STEPS,
     *derive_lint_precision.STEPS,
+    *derive_lint_training.STEPS,
     weights,
     adapters,
     optimizer,

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from oomdoctor.facts.derive import derive
+from oomdoctor.facts.derive import derive as derive_facts
+from oomdoctor.memory import parts
 from oomdoctor.model.enums import Origin
 from tests.unit.facts.stated import book
+
+if TYPE_CHECKING:
+    from oomdoctor.facts.book import FactBook
+
+
+def derive(stated: FactBook) -> FactBook:
+    """Derive all that lint derives."""
+    return parts.derive(derive_facts(stated))
 
 
 @pytest.mark.parametrize(
