@@ -25,7 +25,8 @@ ALL = ("parameters", "named_parameters")
 
 def read(block: Block) -> Iterator[tuple[Claim, Quote]]:
     """Find the first place that unfreezes everything after the adapter was attached."""
-    attached = [node.lineno for node in ast.walk(block.tree) if _attaches(node)]
+    calls = [node for node in ast.walk(block.tree) if isinstance(node, ast.Call)]
+    attached = [call.lineno for call in calls if _attaches(call)]
     if not attached:
         return
     for node in ast.walk(block.tree):
@@ -36,9 +37,7 @@ def read(block: Block) -> Iterator[tuple[Claim, Quote]]:
             return
 
 
-def _attaches(node: ast.AST) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
+def _attaches(node: ast.Call) -> bool:
     name = python_text.called(node)
     return name.endswith("get_peft_model") or "PeftModel" in name
 
