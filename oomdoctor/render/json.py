@@ -15,7 +15,7 @@ from oomdoctor.render.words import reasons, says, shares
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from oomdoctor.model.core import Fact, Failure, Finding, Quote
+    from oomdoctor.model.core import Conflict, Fact, Failure, Finding, Quote
     from oomdoctor.model.plan import (
         Diagnosis,
         Fingerprint,
@@ -58,7 +58,7 @@ def as_dict(diagnosis: Diagnosis) -> dict[str, Json]:
         ],
         "other_probability": other,
         "side_findings": [_side(finding) for finding in diagnosis.side_findings],
-        "prescriptions": [_prescription(one) for one in diagnosis.prescriptions],
+        "prescriptions": [prescription(one) for one in diagnosis.prescriptions],
         "suppressed": list(diagnosis.suppressed),
         "next_measurements": [_measurement(one) for one in diagnosis.next_measurements],
         "not_evaluated": [
@@ -70,10 +70,7 @@ def as_dict(diagnosis: Diagnosis) -> dict[str, Json]:
 
 def _remarks(diagnosis: Diagnosis) -> dict[str, Json]:
     return {
-        "conflicts": [
-            {"fact": one.key, "kept": _fact(one.kept), "dropped": _fact(one.dropped)}
-            for one in diagnosis.conflicts
-        ],
+        "conflicts": [conflict(one) for one in diagnosis.conflicts],
         "faults": [{"code": one.code, "message": one.message} for one in diagnosis.faults],
         "ranks": [_ranks(one) for one in diagnosis.ranks],
         "artifacts": [
@@ -81,13 +78,18 @@ def _remarks(diagnosis: Diagnosis) -> dict[str, Json]:
             for one in diagnosis.artifacts
         ],
         "notes": list(diagnosis.notes),
-        "signs": _quotes(diagnosis.signs),
+        "signs": quotes(diagnosis.signs),
         "facts": {
             key: _fact(fact)
             for key, fact in diagnosis.facts.items()
             if not (isinstance(fact.value, str) and "\n" in fact.value)
         },
     }
+
+
+def conflict(one: Conflict) -> Json:
+    """Return two sources that disagree as plain values."""
+    return {"fact": one.key, "kept": _fact(one.kept), "dropped": _fact(one.dropped)}
 
 
 def _ranks(row: RankSummary) -> Json:
@@ -178,8 +180,8 @@ def _side(finding: Finding) -> dict[str, Json]:
         "says": says(finding),
         "severity": finding.severity.value,
         "maturity": finding.maturity.value,
-        "evidence": _quotes(finding.quotes),
-        "against": _quotes(finding.against),
+        "evidence": quotes(finding.quotes),
+        "against": quotes(finding.against),
         "reasons": list(reasons(finding)),
         "reasons_against": list(against(finding)),
         "missing": list(finding.missing),
@@ -187,7 +189,8 @@ def _side(finding: Finding) -> dict[str, Json]:
     }
 
 
-def _prescription(one: Prescription) -> Json:
+def prescription(one: Prescription) -> Json:
+    """Return a fix as plain values, its best patch first."""
     patches = [_patch(patch) for patch in one.patches]
     with_diff = [shown for shown, patch in zip(patches, one.patches, strict=True) if patch.diff]
     return {
@@ -243,12 +246,13 @@ def _fact(fact: Fact) -> Json:
         "origin": fact.origin.value,
         "slack": fact.slack,
         "source": fact.source,
-        "quotes": _quotes(fact.quotes),
+        "quotes": quotes(fact.quotes),
     }
 
 
-def _quotes(quotes: Iterable[Quote]) -> list[Json]:
-    return [_quote(quote) for quote in quotes]
+def quotes(found: Iterable[Quote]) -> list[Json]:
+    """Return places of inputs as plain values."""
+    return [_quote(quote) for quote in found]
 
 
 def _quote(quote: Quote) -> Json:
