@@ -27,8 +27,8 @@ def stated_fact(key: str, text: str) -> Fact:
     return replace(fact, quotes=quotes, source=None)
 
 
-def book_of(test: InlineTest) -> FactBook:
-    """Return the facts of a test.
+def book_of(test: InlineTest, *, for_lint: bool = False) -> FactBook:
+    """Return the facts of a test, as diagnose or (`for_lint`) as lint puts them together.
 
     Stated facts are taken as they stand, nothing is derived from them; a log or config goes
     through the whole pipeline, and stated facts outrank what it says.
@@ -39,10 +39,24 @@ def book_of(test: InlineTest) -> FactBook:
     from oomdoctor.memory import parts
     from oomdoctor.pipeline import assemble, gather
 
+    if for_lint:
+        return _for_lint(test, stated)
     log = () if test.log is None else _text(test.log)
     gathered = gather(log, config=None if test.config is None else _text(test.config))
     gathered.closes |= set(test.closed)
     return parts.derive(assemble(gathered, stated))
+
+
+def _for_lint(test: InlineTest, stated: list[Fact]) -> FactBook:
+    from oomdoctor.linting.book import book_of as book_of_job
+    from oomdoctor.linting.files import read_file
+    from oomdoctor.linting.jobs import Job
+
+    file = read_file(ARTIFACT, text=_text(test.config or ""))
+    if file.fault is not None:
+        raise file.fault
+    book = book_of_job(Job((file,)), given=stated)
+    return FactBook().add(book.facts.values(), closes=(*book.closed, *test.closed))
 
 
 def _text(text: str) -> str:

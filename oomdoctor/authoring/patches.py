@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from oomdoctor.configs import change
 from oomdoctor.configs.dialect import ConfigReading
 from oomdoctor.errors import OomdoctorError, RuleError
 from oomdoctor.rules.nodes import compose, data_of
@@ -56,6 +57,9 @@ def _sampled(settings: Mapping[str, object]) -> dict[str, object]:
         if isinstance(value, dict):
             done[key] = _sampled(value)
             continue
+        wrong = change.fault(value)
+        if wrong is not None:
+            raise RuleError(f"{key}: {wrong}")
         expression = expression_of(value)
         if expression is not None and expression.kind not in KINDS:
             message = f"{key}: an expression of kind {expression.kind.value} is no setting"
@@ -69,7 +73,7 @@ def _reread_faults(dialect: str, settings: Mapping[str, object]) -> Iterator[str
         from oomdoctor.configs.patch import patch
     except ImportError:
         return  # patches are no part of this build: nothing to read again
-    text = SAMPLES[dialect]
+    text = _with_ordered(SAMPLES[dialect], settings)
     reading = ConfigReading(
         source_id="sample", dialect=dialect, facts=(), text=text, path="sample.yaml"
     )
@@ -79,10 +83,24 @@ def _reread_faults(dialect: str, settings: Mapping[str, object]) -> Iterator[str
         return
     after = values_of(applied(diffs[0], text))
     for path, value in flattened(settings):
-        if after.get(path) != value:
+        name = change.new_name(value)
+        if not change.sets(value) and path in after:
+            yield f"{path} is still there after the patch"
+        elif name is not None and after.get(change.sibling(path, name)) != SAMPLE_VALUE:
+            yield f"{path} is not called {name} after the patch"
+        elif change.sets(value) and after.get(path) != value:
             yield f"{path} is {after.get(path)!r} after the patch, expected {value!r}"
     if after.get("seed") != SEED and "seed" not in settings:
         yield "the patch changes a setting that it does not name"
+
+
+def _with_ordered(text: str, settings: Mapping[str, object]) -> str:
+    """Put keys that a patch takes out or renames into a sample config."""
+    from oomdoctor.configs import json_edit, yaml_edit
+
+    editor = json_edit if text.startswith("{") else yaml_edit
+    ordered = [path for path, value in flattened(settings) if not change.sets(value)]
+    return editor.edit(text, dict.fromkeys(ordered, SAMPLE_VALUE))
 
 
 def applied(diff: str, text: str) -> str:

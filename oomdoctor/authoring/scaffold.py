@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.errors import UsageError
 from oomdoctor.rules.schema import CODE, SLUG
 from oomdoctor.rules.stored import LINT_FAMILIES, SHARED_FAMILIES
-from oomdoctor.rules.words import CATEGORIES, FAMILIES
+from oomdoctor.rules.words import FAMILIES
 
 if TYPE_CHECKING:
     from pathlib import Path

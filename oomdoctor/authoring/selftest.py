@@ -14,6 +14,7 @@ from oomdoctor.model.enums import Truth
 from oomdoctor.rules.evaluate import condition_verdict, gate
 from oomdoctor.rules.fields import near
 from oomdoctor.rules.nodes import Problem
+from oomdoctor.rules.stored import LINT_FAMILIES
 from oomdoctor.rules.versions import COMPARE
 
 if TYPE_CHECKING:
@@ -60,13 +61,17 @@ def run_test(
 ) -> tuple[Case | None, list[Problem]]:
     """Run one inline test; the case is None where its facts could not be read."""
     try:
-        case = Case(test=test, book=book_of(test))
+        case = Case(test=test, book=book_of(test, for_lint=_is_lint(rule)))
     except OomdoctorError as error:
         return None, [_problem(test, str(error))]
     problems = failures_of(rule, case)
     if ruleset is not None and test.probability is not None:
         problems += _probability_failures(rule, case, ruleset)
     return case, problems
+
+
+def _is_lint(rule: Rule) -> bool:
+    return rule.code[:4] in LINT_FAMILIES
 
 
 def failures_of(rule: Rule, case: Case) -> list[Problem]:

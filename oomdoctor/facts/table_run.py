@@ -83,6 +83,8 @@ ROWS = (
     version("env.unsloth", "unsloth version.", obtain=VERSIONS, cost_s=15),
     version("env.axolotl", "Axolotl version.", obtain=VERSIONS, cost_s=15),
     version("env.llamafactory", "LLaMA-Factory version.", obtain=VERSIONS, cost_s=15),
+    version("env.torchtune", "torchtune version.", obtain=VERSIONS, cost_s=15),
+    version("env.torchtitan", "torchtitan version.", obtain=VERSIONS, cost_s=15),
     version("env.python", "Python version."),
     text("env.packages", "Installed packages, `name==version` one per line."),
     enum(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.record import dataclass
+from oomdoctor.record import dataclass, replace
 
 if TYPE_CHECKING:
     from oomdoctor.model.core import Conflict, Quote, RuleFault
@@ -95,18 +95,45 @@ class JobReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintReport:
-    """What a lint run found: its jobs, the rules that could not be used, remarks."""
+    """What a lint run found: its jobs, the rules that could not be used, remarks.
+
+    `order` names the files in the order in which they were given; those that were read because
+    another one names them come behind.
+    """
 
     jobs: tuple[JobReport, ...]
     faults: tuple[RuleFault, ...] = ()
     notes: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
 
     @property
     def files(self) -> tuple[FileReport, ...]:
-        """Return all files in the order in which they were given."""
-        return tuple(file for job in self.jobs for file in job.files)
+        """Return each file once, in the order in which they were given."""
+        found: dict[str, FileReport] = {}
+        for file in (file for job in self.jobs for file in job.files):
+            held = found.get(file.path)
+            found[file.path] = file if held is None else _merged(held, file)
+        given = [found.pop(path) for path in self.order if path in found]
+        return (*given, *found.values())
 
     @property
     def findings(self) -> tuple[LintFinding, ...]:
         """Return all findings that are not held back."""
         return tuple(finding for file in self.files for finding in file.findings)
+
+
+def _merged(one: FileReport, other: FileReport) -> FileReport:
+    """Join what two jobs that share a file say of it; what both find is found once."""
+    return replace(
+        one,
+        findings=_each_once(one.findings, other.findings),
+        suppressed=(*one.suppressed, *(s for s in other.suppressed if s not in one.suppressed)),
+        notes=tuple(dict.fromkeys((*one.notes, *other.notes))),
+    )
+
+
+def _each_once(
+    findings: tuple[LintFinding, ...], others: tuple[LintFinding, ...]
+) -> tuple[LintFinding, ...]:
+    held = {(one.code, one.line, one.column) for one in findings}
+    return (*findings, *(one for one in others if (one.code, one.line, one.column) not in held))

@@ -81,13 +81,29 @@ def prescribe(
         if patches is None:
             suppressed.append(f"already in force: {fix.title}")
             continue
-        prescription = _prescription(finding, rule, fix, book, patches)
+        prescription = _prescription(finding.cause, rule, fix, book, patches)
         made[fix.id] = (_order(prescription, weight[fix.id], book), prescription)
     ordered = sorted(made.values(), key=lambda pair: (pair[0], pair[1].fix_id))
     return Plan(
         prescriptions=tuple(prescription for _, prescription in ordered),
         suppressed=tuple(dict.fromkeys(suppressed)),
     )
+
+
+def prescriptions_of(
+    rule: Rule, book: FactBook, readings: Sequence[ConfigReading] = ()
+) -> tuple[Prescription, ...]:
+    """Return the fixes of a rule that speaks by itself, in its own order, those done left out."""
+    made = []
+    for fix in rule.fixes:
+        if not _applies(fix, book, is_sibling=False):
+            continue
+        if fix.in_force is not None and _truth(fix.in_force, book) is Truth.TRUE:
+            continue
+        patches = _patches(fix, book, readings)
+        if patches is not None:
+            made.append(_prescription("", rule, fix, book, patches))
+    return tuple(made)
 
 
 def _offers(
@@ -132,12 +148,12 @@ def _truth(condition: Condition, book: FactBook) -> Truth:
 
 
 def _prescription(
-    finding: Finding, rule: Rule, fix: Fix, book: FactBook, patches: tuple[Patch, ...]
+    cause: str, rule: Rule, fix: Fix, book: FactBook, patches: tuple[Patch, ...]
 ) -> Prescription:
     saving = None if fix.saves is None else saving_of(fix.saves, book)
     return Prescription(
         fix_id=fix.id,
-        cause=finding.cause,
+        cause=cause,
         code=rule.code,
         title=fix.title,
         safety=fix.safety,

@@ -1,0 +1,39 @@
+"""The book of facts of a job: what was stated, its files, versions, defaults, what follows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.facts.book import FactBook
+from oomdoctor.gathering import joined_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oomdoctor.linting.jobs import Job
+    from oomdoctor.model.core import Fact
+
+
+def book_of(job: Job, *, given: Sequence[Fact] = (), versions: Sequence[Fact] = ()) -> FactBook:
+    """Merge the facts of all files of a job and derive what follows from them.
+
+    `given` outranks everything that is read; `versions` are those found beside the job or in the
+    environment. What a framework pins and what it leaves out is assumed last.
+    """
+    readings = [reading for file in job.files for reading in file.readings]
+    book = FactBook().add(given)
+    facts = joined_texts([fact for reading in readings for fact in reading.facts])
+    book = book.add(facts, closes=[kind for reading in readings for kind in reading.closes])
+    return completed(book.add(versions))
+
+
+def completed(book: FactBook) -> FactBook:
+    """Return a book of what was read with what is assumed and all that follows from it."""
+    from oomdoctor.facts import derive, derive_lint
+    from oomdoctor.facts.defaults import assumed
+    from oomdoctor.facts.pins import pinned
+    from oomdoctor.memory import parts, physics
+
+    book = book.add(pinned(book))
+    book = derive.derive(book.add(assumed(book)))
+    return parts.derive(derive_lint.derive(physics.derive(book)))
