@@ -109,14 +109,14 @@ def _standing(file: FileReport) -> Iterator[LintFinding]:
 
 def applied(report: LintReport, baseline: Baseline, *, root: str) -> LintReport:
     """Hold back the findings that the baseline knows; note what it knows that is gone."""
-    seen: dict[str, int] = {}
+    seen: dict[str, list[tuple[int | None, int | None]]] = {}
     jobs = []
     for job in report.jobs:
         files = tuple(_without_known(file, baseline, root, seen) for file in job.files)
         jobs.append(replace(job, files=files))
     read_files = {stable(file.path, root) for file in report.files}
     gone = sum(
-        max(entry.count - seen.get(mark, 0), 0)
+        max(entry.count - len(seen.get(mark, ())), 0)
         for mark, entry in baseline.entries.items()
         if entry.path in read_files
     )
@@ -129,14 +129,20 @@ def applied(report: LintReport, baseline: Baseline, *, root: str) -> LintReport:
 
 
 def _without_known(
-    file: FileReport, baseline: Baseline, root: str, seen: dict[str, int]
+    file: FileReport,
+    baseline: Baseline,
+    root: str,
+    seen: dict[str, list[tuple[int | None, int | None]]],
 ) -> FileReport:
+    """Hold back what is known; `seen` are the places of each, as a file may be in two jobs."""
     kept: list[LintFinding] = []
     held: list[Suppressed] = []
     for finding, mark, _ in numbered(file, file.findings, root=root):
         entry = baseline.entries.get(mark)
-        seen[mark] = seen.get(mark, 0) + 1
-        if entry is None or seen[mark] > entry.count:
+        places = seen.setdefault(mark, [])
+        if (finding.line, finding.column) not in places:
+            places.append((finding.line, finding.column))
+        if entry is None or places.index((finding.line, finding.column)) >= entry.count:
             kept.append(finding)
         else:
             reason = f"known: stands in {baseline.path}"

@@ -40,26 +40,37 @@ class Policy:
 
 def applied(report: LintReport, policy: Policy, *, texts: Mapping[str, str]) -> LintReport:
     """Return the report with held-back findings set aside; `texts` are the files by path."""
-    jobs = tuple(_job(job, policy, texts) for job in report.jobs)
+    is_open = _open_rules(report, policy)
+    notes = {
+        file.path: suppressions.applied(
+            file, texts.get(file.path, ""), is_open=is_open, known=policy.names
+        ).notes
+        for file in (_by_settings(file, policy) for file in report.files)
+    }
+    jobs = tuple(_job(job, policy, texts, notes) for job in report.jobs)
     decided = replace(report, jobs=jobs)
     if policy.baseline is not None:
         decided = known_findings.applied(decided, policy.baseline, root=policy.root)
     return decided
 
 
-def _job(job: JobReport, policy: Policy, texts: Mapping[str, str]) -> JobReport:
-    is_open = _open_rules(job, policy)
+def _job(
+    job: JobReport,
+    policy: Policy,
+    texts: Mapping[str, str],
+    notes: Mapping[str, tuple[str, ...]],
+) -> JobReport:
+    """Hold back what a job's files say; the notes are those of a file in all its jobs."""
     files = []
     for file in job.files:
-        kept = _by_settings(file, policy)
-        text = texts.get(file.path, "")
-        files.append(suppressions.applied(kept, text, is_open=is_open, known=policy.names))
+        kept = suppressions.applied(_by_settings(file, policy), texts.get(file.path, ""))
+        files.append(replace(kept, notes=notes[file.path]))
     return replace(job, files=tuple(files))
 
 
-def _open_rules(job: JobReport, policy: Policy) -> Callable[[str], bool]:
+def _open_rules(report: LintReport, policy: Policy) -> Callable[[str], bool]:
     """Return what says whether a name may mean a rule that this run did not judge."""
-    silent = {one.code for one in job.not_evaluated}
+    silent = {one.code for job in report.jobs for one in job.not_evaluated}
 
     def is_open(name: str) -> bool:
         codes = [

@@ -8,6 +8,7 @@ import pytest
 
 from oomdoctor.errors import InputError
 from oomdoctor.linting import baseline
+from oomdoctor.record import replace
 from tests.unit.linting.made import finding, report
 
 if TYPE_CHECKING:
@@ -106,3 +107,11 @@ def test_a_missing_baseline_is_told_with_how_to_write_one(tmp_path: Path) -> Non
         baseline.read(str(tmp_path / "none.json"))
 
     assert "--write-baseline" in str(caught.value)
+
+
+def test_a_file_of_two_jobs_is_known_once(tmp_path: Path) -> None:
+    one = report(finding())
+    twice = replace(one, jobs=(*one.jobs, *one.jobs))
+
+    assert kept(one, twice, tmp_path).findings == ()
+    assert kept(twice, one, tmp_path).notes == ()

@@ -93,3 +93,12 @@ def test_a_comment_is_useless_only_where_its_rule_was_judged(
 )
 def test_patterns_of_paths(path: str, pattern: str, does: bool) -> None:
     assert matches(path, pattern) is does
+
+
+def test_a_comment_that_serves_one_of_two_jobs_is_of_use() -> None:
+    text = "fp16: true # oomdoctor: ignore[COR2001] why\n"
+    with_it, without = report(finding(line=1)), report()
+
+    after = decided(replace(without, jobs=(*without.jobs, *with_it.jobs)), text)
+
+    assert (after.findings, after.files[0].notes) == ((), ())
