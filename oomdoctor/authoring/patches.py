@@ -98,9 +98,9 @@ def _with_ordered(text: str, settings: Mapping[str, object]) -> str:
     """Put keys that a patch takes out or renames into a sample config."""
     from oomdoctor.configs import json_edit, yaml_edit
 
-    editor = json_edit if text.startswith("{") else yaml_edit
+    edit = json_edit.edit if text.startswith("{") else yaml_edit.edit
     ordered = [path for path, value in flattened(settings) if not change.sets(value)]
-    return editor.edit(text, dict.fromkeys(ordered, SAMPLE_VALUE))
+    return edit(text, dict.fromkeys(ordered, SAMPLE_VALUE))
 
 
 def applied(diff: str, text: str) -> str:

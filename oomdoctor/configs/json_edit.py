@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import json_text
+from oomdoctor.configs import change, json_text
 from oomdoctor.configs.difference import nested, same
 
 if TYPE_CHECKING:
@@ -17,9 +17,15 @@ if TYPE_CHECKING:
 
 
 def edit(text: str, wanted: Wanted) -> str:
-    """Return the text with all wanted keys set; SyntaxFault where it is no JSON object."""
+    """Return the text with all wanted changes; SyntaxFault where it is no JSON object."""
     for key, value in wanted.items():
-        text = _set(text, key, value)
+        name = change.new_name(value)
+        if change.removes(value):
+            text = _remove(text, key)
+        elif name is not None:
+            text = _rename(text, key, name)
+        else:
+            text = _set(text, key, value)
     return text
 
 
@@ -58,6 +64,50 @@ def _set(text: str, key: str, value: object) -> str:
             return text[: child.start] + new + text[child.end :]
         names, node = names[1:], child
     return text
+
+
+def _holder(text: str, key: str) -> tuple[Node, str] | None:
+    """Return the object that holds a dotted key, and the key's last part; None without it."""
+    node, _ = json_text.load(text, strict=False)
+    names = [key] if node.child(key) else key.split(".")
+    for name in names[:-1]:
+        child = node.child(name)
+        if child is None:
+            return None
+        node = child
+    return None if node.child(names[-1]) is None else (node, names[-1])
+
+
+def _remove(text: str, key: str) -> str:
+    """Take a key out with its comma; a key on lines of its own takes them along."""
+    found = _holder(text, key)
+    if found is None:
+        return text
+    node, name = found
+    at = max(i for i, (other, _, _) in enumerate(node.pairs) if other == name)
+    _, start, value = node.pairs[at]
+    if len(node.pairs) == 1:
+        return f"{text[: node.start]}{{}}{text[node.end :]}"
+    if at == len(node.pairs) - 1:
+        return text[: node.pairs[at - 1][2].end] + text[value.end :]
+    return text[:start] + text[node.pairs[at + 1][1] :]
+
+
+def _rename(text: str, key: str, name: str) -> str:
+    found = _holder(text, key)
+    if found is None:
+        return text
+    node, old = found
+    there = node.child(name)
+    if there is not None:
+        held_value = node.child(old)
+        if held_value is None or not same(plain(there), plain(held_value)):
+            message = f"{old} and {name} are both there with different values"
+            raise ValueError(message)
+        return _remove(text, key)
+    start = next(start for other, start, _ in reversed(node.pairs) if other == old)
+    end = json_text.end_of_text(text, start)
+    return text[:start] + json.dumps(name) + text[end:]
 
 
 def _written(value: object, text: str, near: Node) -> str:

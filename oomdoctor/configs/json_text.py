@@ -176,6 +176,12 @@ def end_of_value(text: str, start: int) -> int | None:
     return node.end if node.kind in ("map", "list") else None
 
 
+def end_of_text(text: str, start: int) -> int:
+    """Return where the quoted text that begins at `start` ends."""
+    found = _literal().match(text, start)
+    return found.end() if found else start
+
+
 def settings_of(node: Node, lines: Lines) -> Iterator[Setting]:
     """Walk a parsed value and quote its leaves; `lines` is the text that was parsed."""
     starts = [0]

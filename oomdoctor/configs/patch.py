@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from oomdoctor.configs import segments
+from oomdoctor.configs import change, segments
 from oomdoctor.configs.difference import flattened, same, unified
 from oomdoctor.configs.reader import SUFFIXES, suffix_of
 from oomdoctor.configs.setting import Lines, SyntaxFault
@@ -82,6 +82,21 @@ def patch(
         if dialect in ALWAYS or not frameworks or dialect in frameworks:
             made[dialect] = Patch(dialect=dialect, settings=dict(wanted))
     return tuple(made[dialect] for dialect in settings_by_dialect if dialect in made)
+
+
+def edited(
+    readings: Sequence[ConfigReading], dialect: str, settings: Mapping[str, object]
+) -> str | None:
+    """Return the whole text of one file after settings of a dialect; None where it takes none.
+
+    `readings` are those of the one file.
+    """
+    wanted = (dialect, flattened(settings))
+    for reading, written_for in _homes(readings, dialect, {}):
+        outcome = _edited(reading, tuple(_targets(reading)), written_for, wanted)
+        if outcome is not None:
+            return outcome
+    return None
 
 
 def _diff(reading: ConfigReading, dialect: str, wanted: Mapping[str, object], after: str) -> Patch:
@@ -202,6 +217,8 @@ def _checked(after: str, wanted: Mapping[str, object], editor: Editor) -> str | 
     """Read an edit back; one that did not arrive as meant is not offered."""
     for key, value in wanted.items():
         there, found = editor.held(after, key)
-        if not there or not same(found, value):
+        if there is not change.sets(value):
+            return None
+        if there and not same(found, value):
             return None
     return after

@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import scalars, yaml_text
+from oomdoctor.configs import change, scalars, yaml_cut, yaml_place, yaml_text
 from oomdoctor.configs.difference import nested, same
 
 if TYPE_CHECKING:
@@ -19,16 +19,22 @@ if TYPE_CHECKING:
 
 
 def edit(text: str, wanted: Wanted) -> str:
-    """Return the text with all wanted keys set; SyntaxFault where it is no YAML mapping."""
+    """Return the text with all wanted changes; SyntaxFault where it is no YAML mapping."""
     for key, value in wanted.items():
-        text = _set(text, key, value)
+        name = change.new_name(value)
+        if change.removes(value):
+            text = yaml_cut.remove(text, key)
+        elif name is not None:
+            text = yaml_cut.rename(text, key, name, plain)
+        else:
+            text = _set(text, key, value)
     return text
 
 
 def held(text: str, key: str) -> tuple[bool, object]:
     """Return whether a dotted key is there, and its value."""
-    root = _root(text)
-    names, node = _walk(root, key) if root is not None else ([key], None)
+    root = yaml_place.root(text)
+    names, node = yaml_place.walk(root, key) if root is not None else ([key], None)
     if node is None or names:
         return False, None
     return True, plain(node)
@@ -45,45 +51,21 @@ def plain(node: Node) -> object:
     return yaml_text.scalar(node)
 
 
-def _root(text: str) -> Node | None:
-    documents = yaml_text.load(text)
-    return next((document for document in documents if document.pairs is not None), None)
-
-
-def _walk(root: Node, key: str) -> tuple[list[str], Node | None]:
-    """Follow a dotted key as far as it goes: the names that are left, and the last node."""
-    whole = _pair(root, key)
-    if whole is not None:
-        return [], whole[1]
-    names, node = key.split("."), root
-    while names:
-        pair = _pair(node, names[0])
-        if pair is None:
-            break
-        names, node = names[1:], pair[1]
-    return names, node
-
-
-def _pair(node: Node, name: str) -> tuple[Node, Node] | None:
-    pairs = [pair for pair in node.pairs or () if pair[0].text == name]
-    return pairs[-1] if pairs else None
-
-
 def _set(text: str, key: str, value: object) -> str:
-    root = _root(text)
+    root = yaml_place.root(text)
     if root is None:
         return (
             text.rstrip("\n")
             + ("\n" if text.strip() else "")
             + _block(nested(key.split("."), value), 0)
         )
-    names = [key] if _pair(root, key) is not None else key.split(".")
+    names = [key] if yaml_place.pair(root, key) is not None else key.split(".")
     node = root
     rows = text.split("\n")
     in_flow = False
     while names:
-        in_flow = in_flow or _is_flow(rows, node)
-        pair = _pair(node, names[0])
+        in_flow = in_flow or yaml_place.is_flow(rows, node)
+        pair = yaml_place.pair(node, names[0])
         if pair is None:
             return "\n".join(_insert(rows, node, names[0], nested(names[1:], value)))
         if len(names) == 1 or pair[1].pairs is None:
@@ -91,7 +73,7 @@ def _set(text: str, key: str, value: object) -> str:
             if len(names) == 1 and same(plain(pair[1]), value):
                 return text
             return "\n".join(_replace(rows, pair, new, root, in_flow=in_flow))
-        if rows[pair[0].end_line - 1][pair[0].end_column :].lstrip(" :").startswith("*"):
+        if yaml_place.is_alias(rows, pair[0]):
             message = f"{names[0]} is an alias: the edit would change its anchor too"
             raise ValueError(message)
         names, node = names[1:], pair[1]
@@ -115,14 +97,14 @@ def _replace(
         message = f"{key.text} is an anchor that others refer to"
         raise ValueError(message)
     if isinstance(value, dict) and not in_flow:
-        end = _block_end(rows, key)
+        end = yaml_place.block_end(rows, key)
         written = _block(value, key.column + _step(root), style=style).split("\n")
         tail = _ended([part for part in written if part], line)
         comment = re.search(r"\s#.*$", line) if old.kind == "scalar" else None
         head = line[: colon + 1] + (comment.group().rstrip("\r") if comment else "")
         return [*rows[:row], *_ended([head], line), *tail, *rows[end + 1 :]]
     if not inline:
-        end = _block_end(rows, key)
+        end = yaml_place.block_end(rows, key)
         new = f"{line[: colon + 1]} {scalar_text(value, style=style)}"
         return [*rows[:row], *_ended([new], line), *rows[end + 1 :]]
     return _replace_inline(
@@ -159,7 +141,7 @@ def _raw(line: str, start: int) -> str:
 def _insert(rows: list[str], node: Node, name: str, value: object) -> list[str]:
     """Add a key to a mapping: behind its nearest relative, or at the end."""
     pairs = node.pairs or []
-    if _is_flow(rows, node) or not pairs:
+    if yaml_place.is_flow(rows, node) or not pairs:
         row, column = node.end_line - 1, node.end_column - 1
         line = rows[row]
         inside = line[:column].rstrip()
@@ -167,17 +149,12 @@ def _insert(rows: list[str], node: Node, name: str, value: object) -> list[str]:
         new = f"{inside}{lead}{name}: {scalar_text(value)}{line[column:]}"
         return [*rows[:row], new, *rows[row + 1 :]]
     key = _relative(pairs, name)
-    end = _block_end(rows, key)
+    end = yaml_place.block_end(rows, key)
     written = _block({name: value}, key.column, style=_style(rows), step=_step(node))
     new_rows = _ended([part for part in written.split("\n") if part], rows[end])
     if end == len(rows) - 1:  # the file has no line end at its end: give it one
         return [*rows[: end + 1], *new_rows, ""]
     return [*rows[: end + 1], *new_rows, *rows[end + 1 :]]
-
-
-def _is_flow(rows: list[str], node: Node) -> bool:
-    """Say whether a mapping is written in braces."""
-    return rows[node.line - 1][node.column : node.column + 1] == "{"
 
 
 def _relative(pairs: list[tuple[Node, Node]], name: str) -> Node:
@@ -190,24 +167,6 @@ def _relative(pairs: list[tuple[Node, Node]], name: str) -> Node:
         if shared > score or (shared == score and shared):
             best, score = key, shared
     return best
-
-
-def _block_end(rows: list[str], key: Node) -> int:
-    """Return the last row (0-based) that belongs to a key of a block mapping."""
-    end = row = key.line - 1
-    for at in range(row + 1, len(rows)):
-        line = rows[at].rstrip("\r")
-        text = line.strip()
-        if not text or text.startswith("#"):
-            continue
-        indent = len(line) - len(line.lstrip())
-        item = text == "-" or text.startswith("- ")
-        closes = text[0] in "]}" and indent >= key.column
-        if indent > key.column or (item and indent == key.column) or closes:
-            end = at
-        else:
-            break
-    return end
 
 
 def _ended(new: list[str], like: str) -> list[str]:

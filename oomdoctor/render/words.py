@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.configs import change
 from oomdoctor.model.enums import Truth
 from oomdoctor.units import format_count, format_size
 
@@ -124,14 +125,31 @@ def price_words(one: Prescription) -> str:
 def settings_lines(patch: Patch) -> list[str]:
     """Spell the settings of a patch without a file the way its dialect is typed."""
     if patch.dialect == "env":
-        return [f"export {key}={value}" for key, value in patch.settings.items()]
+        return [_variable(key, value) for key, value in patch.settings.items()]
     if patch.dialect in ("cli", "vllm", "sglang"):
         return [_flag(key, value) for key, value in patch.settings.items()]
-    return [f"{key}: {_scalar(value)}" for key, value in patch.settings.items()]
+    return [
+        _order(key, value) or f"{key}: {_scalar(value)}" for key, value in patch.settings.items()
+    ]
+
+
+def _order(key: str, value: object) -> str | None:
+    """Spell a key to take out or to rename as a comment; None for a value to set."""
+    name = change.new_name(value)
+    if change.removes(value):
+        return f"# take out: {key}"
+    return None if name is None else f"# rename: {key} -> {change.sibling(key, name)}"
+
+
+def _variable(key: str, value: object) -> str:
+    return f"unset {key}" if change.removes(value) else f"export {key}={value}"
 
 
 def _flag(key: str, value: object) -> str:
     name = key if key.startswith("-") else "--" + key.replace("_", "-")
+    order = _order(name, value)
+    if order is not None:
+        return order
     return name if value is True else f"{name} {_scalar(value)}"
 
 
