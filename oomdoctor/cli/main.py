@@ -26,6 +26,11 @@ COMMANDS = {
         "command",
         "Say which kind of out-of-memory logs and configs show, why, and what to change.",
     ),
+    "lint": Entry(
+        "oomdoctor.cli.lint",
+        "command",
+        "Check configs before launch: will it fit, will it run, is it right?",
+    ),
     "collect": Entry(
         "oomdoctor.cli.collect",
         "command",

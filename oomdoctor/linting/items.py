@@ -50,7 +50,7 @@ def _unreadable(file: LintFile) -> Item:
         artifact=file.path,
         line=(at.line if at else None) or 1,
         text="",
-        column=at.column if at else None,
+        column=(at.column if at else None) or 1,
     )
     said = fault.message if fault is not None else ""
     return Item((Fact(key="lint.unreadable", value=said, quotes=(quote,)),))

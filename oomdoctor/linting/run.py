@@ -94,6 +94,14 @@ def stated_facts(wanted: Wanted) -> tuple[Fact, ...]:
     return (*found, *parse_versions(wanted.versions))
 
 
+def rule_names(wanted: Wanted) -> dict[str, str]:
+    """Return the code of every lint rule by its name."""
+    from oomdoctor.rules.loader import load_rules
+
+    rules = load_rules(wanted.rules, preview=True, bundles=(LINT,)).rules
+    return {rule.name: rule.code for rule in rules if rule.cause is None}
+
+
 def _ruleset(wanted: Wanted) -> RuleSet:
     from oomdoctor.linting.codes import names_rule
     from oomdoctor.rules.loader import load_rules

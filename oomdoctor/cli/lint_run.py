@@ -1,0 +1,151 @@
+"""One lint run of the command line: settings and options together, report, fixes, pages."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from oomdoctor.cli.output import theme_for
+from oomdoctor.linting import baseline as known_findings
+from oomdoctor.linting.codes import split
+from oomdoctor.linting.files import LintFile, paths_in, read_file
+from oomdoctor.linting.places import project_root
+from oomdoctor.linting.policy import Policy, applied
+from oomdoctor.linting.run import Wanted, lint_files, rule_names
+from oomdoctor.record import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import BinaryIO
+
+    from oomdoctor.cli.lint import Asked
+    from oomdoctor.linting.fixing import Fixed
+    from oomdoctor.model.core import Fact
+    from oomdoctor.model.lint import LintReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """What is asked for, with the project's settings in the place of what was not said."""
+
+    asked: Asked
+    wanted: Wanted
+    fail_on: str
+    baseline: str | None
+    settings_root: str | None
+    per_file_ignores: Mapping[str, tuple[str, ...]]
+    stdin: BinaryIO | None = None
+
+    @classmethod
+    def of(cls, asked: Asked, *, stdin: BinaryIO | None) -> Session:
+        """Join the command line and the nearest settings; the command line wins."""
+        from oomdoctor.cli.lint_settings import lint_settings
+        from oomdoctor.cli.settings import rule_directories
+
+        held = lint_settings()
+        versions = asked["versions"] or tuple(f"{k}=={v}" for k, v in held.versions.items())
+        wanted = Wanted(
+            together=asked["job"],
+            gpu=asked["gpu"] or held.gpu,
+            gpus=asked["gpus"],
+            versions=versions,
+            facts=asked["fact"],
+            extra=_measured(asked),
+            rules=(*rule_directories(), *asked["rules"]),
+            preview=asked["preview"],
+            select=_names(asked["select"]) or held.select,
+            ignore=(*_names(asked["ignore"]), *held.ignore),
+        )
+        return cls(
+            asked=asked,
+            wanted=wanted,
+            fail_on=asked["fail_on"] or held.fail_on or "error",
+            baseline=asked["baseline"] or held.baseline,
+            settings_root=held.folder,
+            per_file_ignores=held.per_file_ignores,
+            stdin=stdin,
+        )
+
+    def files(self) -> list[LintFile]:
+        """Read all files that are meant."""
+        return [read_file(path, stdin=self.stdin) for path in self.watched()]
+
+    def watched(self) -> tuple[str, ...]:
+        """Return the paths of all files that are meant, as they are now."""
+        return paths_in(self.asked["files"])
+
+    def report(self) -> LintReport:
+        """Lint, and set aside what the project holds back."""
+        files = self.files()
+        return self._decided(lint_files(files, self.wanted), files)
+
+    def fixed(self, *, unsafe: bool) -> Fixed:
+        """Fix in memory what may be fixed."""
+        from oomdoctor.linting.fixing import SAFE, UNSAFE, fixed
+
+        files = self.files()
+        allowed = UNSAFE if unsafe else SAFE
+        return fixed(
+            files,
+            self.wanted,
+            allowed=allowed,
+            decided=lambda report: self._decided(report, files),
+        )
+
+    def _decided(self, report: LintReport, files: list[LintFile]) -> LintReport:
+        known = known_findings.read(self.baseline) if self.baseline else None
+        policy = Policy(
+            root=project_root(),
+            settings_root=self.settings_root,
+            per_file_ignores=self.per_file_ignores,
+            baseline=known,
+            names=rule_names(self.wanted),
+        )
+        return applied(report, policy, texts={file.path: file.text for file in files})
+
+    def write_baseline(self, report: LintReport) -> None:
+        """Write the findings that stand as known ones."""
+        known = known_findings.text_of(report, root=project_root())
+        self.write(self.asked["write_baseline"] or "", known)
+
+    @staticmethod
+    def write(path: str, text: str) -> None:
+        """Write a file anew, with its own line ends and permissions."""
+        from pathlib import Path
+
+        with Path(path).open("w", encoding="utf-8", newline="") as file:
+            file.write(text)
+
+    def rendered(self, report: LintReport) -> str:
+        """Write the report in the format that was asked for."""
+        from oomdoctor.render.lint.formats import rendered
+        from oomdoctor.render.lint.view import LintView
+
+        asked = self.asked
+        style = asked["format"] or ("github" if _in_actions() else "text")
+        theme = theme_for(
+            color=asked["color"],
+            width=asked["width"],
+            to_file=asked["output"] not in (None, "-"),
+        )
+        view = LintView(
+            verbosity=int(asked["verbose"]) - int(asked["quiet"]), explain=asked["explain"]
+        )
+        return rendered(report, style, root=project_root(), theme=theme, view=view)
+
+
+def _in_actions() -> bool:
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def _names(values: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for value in values for name in split(value))
+
+
+def _measured(asked: Asked) -> tuple[Fact, ...]:
+    """Measure the data sets that were given."""
+    if not asked["data"]:
+        return ()
+    from oomdoctor.data.facts import measured
+
+    return measured(asked["data"], tokenizer=asked["tokenizer"], configs=asked["files"])
