@@ -58,6 +58,18 @@ class Inputs:
             self.used[key] = fact
         return fact
 
+    def settled(self, key: str) -> str | None:
+        """Return a text without counting it as a guess where a complete config leaves it out.
+
+        A default that holds in every version is no assumption about the job once its config was
+        read to the end; in all other cases it counts as any fact does.
+        """
+        if "train-config" in self.closed and key in self._allowed:
+            fact = self._facts.get(key)
+            if fact is not None and fact.origin is Origin.ASSUMED and isinstance(fact.value, str):
+                return fact.value
+        return self.maybe_text(key)
+
     def maybe_number(self, key: str) -> float | None:
         """Return a number, or None where the fact is absent or not a number."""
         fact = self.get(key)

@@ -106,25 +106,54 @@ def _framework_dtype(facts: Inputs) -> Outcome | None:
 
 def _library_dtype(facts: Inputs) -> Outcome | None:
     """fp32 up to transformers 4 and for a name given to TRL since 0.29, else the checkpoint's."""
-    settings = facts.maybe_text(_SETTINGS) or ""
-    framework = facts.text("job.framework")
-    if framework not in ("transformers", "trl") or _loader_dtype().search(settings):
+    decides = default_of(facts)
+    if decides is None:
         return None
-    in_script = _loads().search(settings) is not None
-    by_name_alone = facts.maybe_flag("load.by_name")
-    if by_name_alone and _at_least(facts.text("env.trl"), (0, 29)):
+    source = str(decides.source)
+    if decides.value == "trl":
         return Outcome("fp32", "TRL loads float32 unless told otherwise")
-    if not by_name_alone and not in_script and "train-config" not in facts.closed:
-        return None
-    if not _at_least(facts.text("env.transformers"), (5,)):
+    if not at_least(facts.text("env.transformers"), (5,)):
         source = "from_pretrained loads float32 unless told otherwise (transformers 4)"
-        return Outcome("fp32", source, guess=not in_script)
+        return Outcome("fp32", source, guess=decides.guess)
     source = "from_pretrained loads the checkpoint's dtype (transformers 5)"
     said = facts.maybe_text("model.dtype")
-    return Outcome(said or "bf16", source, guess=said is None or not in_script)
+    return Outcome(said or "bf16", source, guess=said is None or decides.guess)
 
 
-def _at_least(version: str, wanted: tuple[int, ...]) -> bool:
+def default_of(facts: Inputs) -> Outcome | None:
+    """Return the library whose default decides the dtype, where neither job nor base states one."""
+    settings = facts.maybe_text(_SETTINGS) or ""
+    stated = any(facts.maybe_text(key) for key in ("train.base_dtype", "train.param_dtype"))
+    quantised = (facts.maybe_text("quant.kind") or "none") != "none"
+    if facts.text("job.framework") not in ("transformers", "trl") or stated or quantised:
+        return None
+    if any(one().search(settings) for one in (_loader_dtype, _quantises)):
+        return None
+    if facts.maybe_flag("load.by_name"):
+        trl = at_least(facts.text("env.trl"), (0, 29))
+        return Outcome("trl" if trl else "transformers", "no dtype is given")
+    in_script = _loads().search(settings) is not None
+    if not in_script and "train-config" not in facts.closed:
+        return None
+    return Outcome("transformers", "no dtype is given", guess=not in_script)
+
+
+@derives("load.default_of", reads=_DTYPE_READS)
+def dtype_default(facts: Inputs) -> Outcome | None:
+    """The library whose default decides the dtype."""
+    how = facts.maybe_text("dist.kind") or "none"
+    amp = facts.maybe_text("train.amp")
+    return None if how.startswith("zero") and amp in ("bf16", "fp16") else default_of(facts)
+
+
+@cache
+def _quantises() -> re.Pattern[str]:
+    return re.compile(
+        r"^(?:[\w-]+\.)*(?:quantization_config|load_in_[48]bit) = (?!null|false)", re.MULTILINE
+    )
+
+
+def at_least(version: str, wanted: tuple[int, ...]) -> bool:
     """Compare the leading numbers of a version."""
     numbers = [int(part) for part in re.findall(r"\d+", version)[: len(wanted)]]
     return tuple(numbers) >= wanted
@@ -243,4 +272,4 @@ def targets(facts: Inputs) -> Outcome | None:
     return Outcome("q_proj,v_proj", "default of PEFT for this architecture", guess=True)
 
 
-STEPS = (nominal, by_name, dtype, recipe, *SHARDING, split, double, targets)
+STEPS = (nominal, by_name, dtype, dtype_default, recipe, *SHARDING, split, double, targets)

@@ -15,6 +15,11 @@ ROWS = (
         cost_s=2,
     ),
     enum("load.dtype", "Dtype of the loaded base: stated, or by the framework's rule.", DTYPES),
+    enum(
+        "load.default_of",
+        "Library whose default decides the dtype, where none is given.",
+        ("transformers", "trl"),
+    ),
     boolean("load.by_name", "The trainer is given the model's name and loads it by itself."),
     boolean(
         "load.split",
@@ -50,6 +55,10 @@ ROWS = (
     size("lora.dora_delta", "Largest DoRA delta of a layer: outputs x inputs x 4 bytes (formula)."),
     ratio("overheads.kbit_share", "overheads.kbit_upcast as a share of the card."),
     size("quant.double_saves", "What double quantisation would save on the linears (formula)."),
+    boolean("train.batch_unset", "Nothing sets the rows per device, so the library's 8 are used."),
+    boolean("optimizer.foreach", "The step holds temporaries as large as the gradients."),
+    boolean("eval.uses_cache", "Evaluation builds a key/value cache for each batch."),
+    boolean("eval.keeps_much", "Logits of the whole evaluation set would fill much of the card."),
     count("data.eval_rows", "Rows of the evaluation set.", obtain=CONFIG),
     size("eval.batch_logits", "Logits of one evaluation batch: 10 bytes per value (formula)."),
     ratio("eval.batch_logits_share", "eval.batch_logits as a share of the card."),

@@ -18,6 +18,7 @@ import re
 from typing import TYPE_CHECKING
 
 from oomdoctor.facts import (
+    derive_lint_dist,
     derive_lint_memory,
     derive_lint_precision,
     derive_lint_setup,
@@ -32,7 +33,7 @@ from oomdoctor.facts.derivation import (
     apply,
     derives,
 )
-from oomdoctor.memory import activation_parts, lint_sizes, states
+from oomdoctor.memory import activation_parts, dist_sizes, engine_sizes, lint_sizes, states
 
 if TYPE_CHECKING:
     from oomdoctor.facts.book import FactBook
@@ -67,7 +68,7 @@ def _ranks(facts: Inputs, kinds: tuple[str, ...]) -> int:
 @derives("part.weights", reads=_READS)
 def weights(facts: Inputs) -> Outcome | None:
     """Parameters x bytes of their dtype, or of their quantised form, per card."""
-    kind = facts.maybe_text("quant.kind") or "none"
+    kind = facts.settled("quant.kind") or "none"
     ranks = _ranks(facts, _SHARDED)
     over = f" / {ranks} ranks" if ranks > 1 else ""
     if (facts.maybe_text("dist.param_offload") or "none") != "none":
@@ -101,7 +102,7 @@ def adapter_bytes(facts: Inputs) -> float:
     said = facts.maybe_text("train.param_dtype")
     if said is not None:
         return states.dtype_bytes(said)
-    quantised = (facts.maybe_text("quant.kind") or "none").startswith("bnb")
+    quantised = (facts.settled("quant.kind") or "none").startswith("bnb")
     if quantised and facts.maybe_text("job.framework") == "trl":
         numbers = re.findall(r"\d+", facts.text("env.trl"))
         if tuple(map(int, numbers[:2])) >= (0, 29):
@@ -148,7 +149,9 @@ def optimizer(facts: Inputs) -> Outcome | None:
         return Outcome(0, "nothing is trained")
     if (facts.maybe_text("optimizer.offload") or "none") != "none":
         return Outcome(0, "states live in main memory")
-    each, name = _trained(facts), facts.text("optimizer.name")
+    each, name = _trained(facts), facts.settled("optimizer.name")
+    if name is None:
+        return None
     zero = (facts.maybe_text("dist.kind") or "").startswith("zero")
     per_value = states.state_bytes(name, MASTER if zero else each)
     bits = facts.maybe_number("optimizer.state_bits")
@@ -217,6 +220,15 @@ _SHARES = (
     ("overheads.kbit_share", "overheads.kbit_upcast"),
     ("eval.batch_logits_share", "eval.batch_logits"),
     ("eval.kept_share", "eval.kept_logits"),
+    ("zero.reduce_share", "zero.reduce_bytes"),
+    ("rl.kv_share", "rl.kv_cache"),
+    ("eval.generation_share", "eval.generation"),
+)
+_HOST_SHARES = (
+    ("eval.kept_host_share", "eval.kept_logits"),
+    ("data.buffered_share", "data.buffered"),
+    ("host.offloaded_share", "host.offloaded"),
+    ("host.gathered_share", "host.gathered"),
 )
 
 STEPS = (
@@ -225,6 +237,7 @@ STEPS = (
     *derive_lint_setup.STEPS,
     *derive_lint_precision.STEPS,
     *derive_lint_training.STEPS,
+    *derive_lint_dist.STEPS,
     weights,
     adapters,
     optimizer,
@@ -234,8 +247,10 @@ STEPS = (
     *lint_sizes.STEPS,
     all_states,
     peak,
+    *dist_sizes.STEPS,
+    *engine_sizes.STEPS,
     *(_share(key, part, "gpu.nominal") for key, part in _SHARES),
-    _share("eval.kept_host_share", "eval.kept_logits", "host.ram_total"),
+    *(_share(key, part, "host.ram_total") for key, part in _HOST_SHARES),
 )
 
 
