@@ -72,7 +72,8 @@ class UnderstoodRow:
     """One line of the job as understood: what, its value as printed, its formula or source.
 
     `bytes` is there for rows of memory; `origin` says whether it is stated, derived or assumed.
-    `group` is "job" (model, batch, tokens) or "memory" (the six parts and their sum).
+    `group` is "job" (model, batch, tokens) or "memory" (the six parts and their sum). `of_bytes` is
+    the card's memory, where the sum is compared with it.
     """
 
     group: str
@@ -81,6 +82,7 @@ class UnderstoodRow:
     origin: Origin
     source: str | None = None
     bytes: int | None = None
+    of_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
