@@ -11,7 +11,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import hf_trainer, meanings, parallel, scalars, vocabulary_training
+from oomdoctor.configs import (
+    hf_trainer,
+    meanings,
+    parallel,
+    scalars,
+    vocabulary_dist,
+    vocabulary_training,
+)
 from oomdoctor.configs.claims import Claim, Table, count, ratio, word
 from oomdoctor.configs.mapping import Dialect
 from oomdoctor.configs.vocabulary_run import STATE_DICT
@@ -45,6 +52,7 @@ KEYS: Table = {
     "deepspeed_config.deepspeed_config_file": parallel.zero_file,
     "dynamo_config.dynamo_backend": _dynamo,
     **vocabulary_training.ACCELERATE,
+    **vocabulary_dist.ACCELERATE,
 }
 
 
@@ -63,8 +71,12 @@ def matches(settings: Settings) -> bool:
 
 
 def closes(settings: Settings) -> tuple[str, ...]:
-    """Close what FSDP is told where the file configures it."""
-    return ("fsdp-config",) if settings.value("distributed_type") == "FSDP" else ()
+    """Close what FSDP or ZeRO is told where the file configures it, and names no other."""
+    kind = settings.value("distributed_type")
+    if kind == "DEEPSPEED" and settings.get("deepspeed_config.zero_stage") is not None:
+        other = settings.get("deepspeed_config.deepspeed_config_file")
+        return ("zero-config",) if other is None else ()
+    return ("fsdp-config",) if kind == "FSDP" else ()
 
 
 def derived(settings: Settings) -> Iterator[tuple[Claim, Setting]]:

@@ -8,15 +8,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import meanings, parallel, vocabulary_lint, vocabulary_training
+from oomdoctor.configs import (
+    meanings,
+    parallel,
+    vocabulary_dist,
+    vocabulary_lint,
+    vocabulary_training,
+)
 from oomdoctor.configs.claims import Claim, Table, flag, ratio, when_true
-from oomdoctor.configs.mapping import Dialect, open_end
+from oomdoctor.configs.mapping import Dialect
 
 if TYPE_CHECKING:
     from oomdoctor.configs.setting import Settings
 
 KEYS: Table = {
     **vocabulary_training.DEEPSPEED,
+    **vocabulary_dist.DEEPSPEED,
     "bf16.enabled": when_true(Claim("train.amp", "bf16")),
     "bfloat16.enabled": when_true(Claim("train.amp", "bf16")),
     "fp16.enabled": when_true(Claim("train.amp", "fp16")),
@@ -49,4 +56,9 @@ def matches(settings: Settings) -> bool:
     )
 
 
-DIALECT = Dialect("deepspeed", "deepspeed", KEYS, matches, open_end, common=False)
+def closes(settings: Settings) -> tuple[str, ...]:
+    """Close what ZeRO is told where the file configures it."""
+    return ("zero-config",) if "zero_optimization" in settings.top else ()
+
+
+DIALECT = Dialect("deepspeed", "deepspeed", KEYS, matches, closes, common=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import meanings, parallel, scalars, vocabulary_lint
+from oomdoctor.configs import meanings, parallel, scalars, vocabulary_dist, vocabulary_lint
 from oomdoctor.configs.claims import Claim, Table, count
 from oomdoctor.configs.mapping import Dialect
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from oomdoctor.configs.setting import Setting, Settings
 
 KEYS: Table = {
-    "trainer.precision": meanings.precision,
+    **vocabulary_dist.LIGHTNING,
     "trainer.accumulate_grad_batches": count("train.grad_accum"),
     "optimizer.class_path": meanings.optimizer,
     "lr_scheduler.class_path": vocabulary_lint.scheduler,

@@ -177,11 +177,19 @@ class Scripts(NamedTuple):
 
 def read(lines: Lines) -> Scripts:
     """Read a script or snippet; what does not parse is left out."""
-    from oomdoctor.configs import python_calls, python_code, python_names, python_order, python_use
+    from oomdoctor.configs import (
+        python_calls,
+        python_code,
+        python_device,
+        python_names,
+        python_order,
+        python_use,
+    )
 
     blocks = python_text.blocks(lines)
     found = Scripts([], [], python_names.calls(blocks))
     found.claims.extend(python_use.read(blocks))
+    found.claims.extend(python_device.read(blocks, lines.text))
     for block in blocks:
         names = python_text.Names(block.tree)
         for node in ast.walk(block.tree):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.configs import hf_trainer
-from oomdoctor.configs.claims import Claim, Table, count
+from oomdoctor.configs.claims import Claim, Table, count, ratio
 from oomdoctor.configs.mapping import Dialect
 from oomdoctor.model.enums import Origin
 
@@ -50,7 +50,7 @@ SHARED = (
     "dataset_splits",
     "reward_funcs",
 )
-KEYS: Table = {"lora_r": count("lora.rank"), **hf_trainer.FSDP_KEYS}
+KEYS: Table = {"lora_r": count("lora.rank"), "beta": ratio("rl.beta"), **hf_trainer.FSDP_KEYS}
 
 
 def matches(settings: Settings) -> bool:

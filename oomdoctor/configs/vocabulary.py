@@ -9,6 +9,7 @@ from oomdoctor.configs import (
     meanings,
     parallel,
     vocabulary_correctness,
+    vocabulary_dist,
     vocabulary_lint,
     vocabulary_memory,
     vocabulary_run,
@@ -232,7 +233,12 @@ _ROWS: tuple[tuple[str, Convert], ...] = (
 @cache
 def table() -> Mapping[str, Convert]:
     """Return the converter of every common key name; training names go before serving ones."""
-    lint = (*vocabulary_lint.ROWS, *vocabulary_correctness.ROWS, *vocabulary_memory.ROWS)
+    lint = (
+        *vocabulary_lint.ROWS,
+        *vocabulary_correctness.ROWS,
+        *vocabulary_memory.ROWS,
+        *vocabulary_dist.ROWS,
+    )
     return expand((*vocabulary_run.ROWS, *lint, *_ROWS, *vocabulary_training.ROWS))
 
 

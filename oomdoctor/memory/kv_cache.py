@@ -37,12 +37,13 @@ def total(facts: Inputs) -> Outcome:
         words = "rows x (prompt + new tokens)"
     heads = facts.maybe_int("model.kv_heads") or facts.whole("model.heads")
     values = 2 * facts.whole("model.layers") * tokens * heads * facts.whole("model.head_dim")
-    width = _width(facts.maybe_text("serve.kv_type"))
+    width = width_of(facts.maybe_text("serve.kv_type"))
     formula = f"2 x layers x kv heads x head size x {width:g} bytes x {words}"
     return Outcome(round(values * width), formula)
 
 
-def _width(kind: str | None) -> float:
+def width_of(kind: str | None) -> float:
+    """Return the bytes per value of a cache type's name; 2 for one that is not known."""
     return next((size for name, size in WIDTHS.items() if (kind or "").startswith(name)), HALF)
 
 

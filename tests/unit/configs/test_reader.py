@@ -37,7 +37,7 @@ def subset(name: str, *keys: str) -> dict[str, object]:
         ("trl/sft.yaml", "trl", ("train-config",)),
         ("axolotl/qlora.yml", "axolotl", ("train-config",)),
         ("llamafactory/full.yaml", "llamafactory", ("train-config",)),
-        ("deepspeed/zero3.json", "deepspeed", ()),
+        ("deepspeed/zero3.json", "deepspeed", ("zero-config",)),
         ("accelerate/fsdp2.yaml", "accelerate", ("fsdp-config",)),
         ("torchtune/qlora.yaml", "torchtune", ("train-config",)),
         ("torchtitan/train.toml", "torchtitan", ("train-config",)),
