@@ -30,8 +30,8 @@ def collated(name: Any, ids: list[int]) -> list[int]:
 @proves("pad-eq-eos-labels")
 def test_the_collator_hides_every_eos_if_it_is_the_pad_token() -> None:
     """With pad = eos the LM collator sets the label of each real eos to -100, also unpadded."""
-    assert collated(tokenizer(pad_token="</s>"), [4, 5, EOS]) == [4, 5, -100]
-    assert collated(tokenizer(pad_token="<pad>"), [4, 5, EOS]) == [4, 5, EOS]
+    assert collated(tokenizer(pad="</s>"), [4, 5, EOS]) == [4, 5, -100]
+    assert collated(tokenizer(pad="<pad>"), [4, 5, EOS]) == [4, 5, EOS]
 
 
 @proves("pad-eq-eos-labels")
@@ -40,7 +40,7 @@ def test_collators_that_pad_labels_by_position_keep_eos() -> None:
     from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
 
     sample = {"input_ids": [4, 5, EOS], "labels": [4, 5, EOS]}
-    of_seq2seq = transformers.DataCollatorForSeq2Seq(tokenizer(pad_token="</s>"))
+    of_seq2seq = transformers.DataCollatorForSeq2Seq(tokenizer(pad="</s>"))
     assert of_seq2seq([dict(sample)])["labels"][0].tolist() == [4, 5, EOS]
     of_trl = DataCollatorForLanguageModeling(pad_token_id=EOS)
     assert of_trl([{"input_ids": [4, 5, EOS]}])["labels"][0].tolist() == [4, 5, EOS]
@@ -50,8 +50,8 @@ def test_collators_that_pad_labels_by_position_keep_eos() -> None:
 def test_the_collator_masks_words_unless_told_otherwise() -> None:
     """mlm defaults to True, which a tokenizer without a mask token refuses."""
     with pytest.raises(ValueError, match="mask token"):
-        transformers.DataCollatorForLanguageModeling(tokenizer(pad_token="<pad>"))
-    transformers.DataCollatorForLanguageModeling(tokenizer(pad_token="<pad>", mask_token="z"))
+        transformers.DataCollatorForLanguageModeling(tokenizer(pad="<pad>"))
+    transformers.DataCollatorForLanguageModeling(tokenizer(pad="<pad>", mask="z"))
 
 
 @proves("pad-token-missing")
@@ -77,7 +77,7 @@ def test_trl_pads_with_eos_where_no_pad_token_is_set(tmp_path: Path) -> None:
 @proves("padding-max-length", "pad-multiple-of-8")
 def test_max_length_pads_each_batch_to_the_limit() -> None:
     """padding="max_length" makes 64 tokens of 5, "longest" 5, pad_to_multiple_of=8 makes 8."""
-    name = tokenizer(pad_token="<pad>")
+    name = tokenizer(pad="<pad>")
     samples = [{"input_ids": [4] * 5}, {"input_ids": [4] * 3}]
 
     def width(**given: Any) -> int:
@@ -158,7 +158,7 @@ def test_only_a_max_length_cuts_a_long_sample(
             output_dir=str(tmp_path), use_cpu=True, report_to="none", bf16=False, **given
         ),
         train_dataset=datasets.Dataset.from_list([{"text": "a " * 3000}, {"text": "a b"}]),
-        processing_class=tokenizer(pad_token="<pad>"),
+        processing_class=tokenizer(pad="<pad>"),
     )
     batch = made.data_collator([made.train_dataset[0], made.train_dataset[1]])
     assert longest <= batch["input_ids"].shape[1] <= longest + 1

@@ -58,7 +58,7 @@ def sft(folder: Path, **given: Any) -> Any:
         model=model_of(),
         args=trl.SFTConfig(**settings, gradient_checkpointing=False, **given),
         train_dataset=datasets.Dataset.from_list([{"text": "a b c"}]),
-        processing_class=tokenizer(pad_token="<pad>"),
+        processing_class=tokenizer(pad="<pad>"),
     )
 
 

@@ -117,7 +117,7 @@ def sft(folder: Path, **given: Any) -> Any:
         model=llama(),
         args=trl.SFTConfig(**settings, **given),
         train_dataset=datasets.Dataset.from_list([{"text": "a b c"}, {"text": "d e"}]),
-        processing_class=tokenizer(pad_token="<pad>"),
+        processing_class=tokenizer(pad="<pad>"),
     )
 
 

@@ -41,14 +41,16 @@ def gpt2(**changes: Any) -> Any:
     return transformers.GPT2LMHeadModel(transformers.GPT2Config(**(shape | ends | changes)))
 
 
-def tokenizer(**special: Any) -> Any:
-    """Return a fast tokenizer of one token per word, without a pad token unless given."""
+def tokenizer(*, pad: str | None = None, mask: str | None = None) -> Any:
+    """Return a fast tokenizer of one token per word, without pad and mask token unless given."""
     tokenizers = pytest.importorskip("tokenizers")
     vocabulary = {word: number for number, word in enumerate(WORDS)}
-    inner = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="<unk>"))  # noqa: S106 - a token of text, no secret
+    inner = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, WORDS[0]))
     inner.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
-    ends = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=inner, **(ends | special))
+    special = {"unk_token": WORDS[0], "bos_token": "<s>", "eos_token": "</s>"}
+    special |= {"pad_token": pad} if pad else {}
+    special |= {"mask_token": mask} if mask else {}
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=inner, **special)
 
 
 def rows(number: int = 8, length: int = 8) -> list[dict[str, Any]]:
