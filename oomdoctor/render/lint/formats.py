@@ -1,48 +1,55 @@
-"""Every way in which a lint report is written, by name; each is loaded only when it is wanted."""
+"""The formats of a lint report by name; a module is imported when its format is asked for."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.errors import UsageError
-
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from oomdoctor.model.lint import LintReport
     from oomdoctor.render.lint.view import LintView
     from oomdoctor.render.theme import Theme
+    from oomdoctor.rules.shape import Rule
+
+FORMATS = ("text", "json", "jsonl", "sarif", "github", "markdown", "junit")
 
 
-def rendered(report: LintReport, style: str, *, root: str, theme: Theme, view: LintView) -> str:
-    """Return the report in a format; `root` is what paths are relative to."""
-    match style:
-        case "text":
-            from oomdoctor.render.lint.text import render
+def default_format(environ: Mapping[str, str]) -> str:
+    """Return the format where none is asked for: annotations in a workflow of GitHub, else text."""
+    return "github" if environ.get("GITHUB_ACTIONS") == "true" else "text"
 
-            text = render(report, theme=theme, view=view)
-        case "json":
-            from oomdoctor.render.lint.json import to_json
 
-            text = to_json(report, root=root)
-        case "jsonl":
-            from oomdoctor.render.lint.json import to_json_lines
+def written(
+    report: LintReport,
+    style: str,
+    *,
+    theme: Theme,
+    view: LintView,
+    root: str,
+    rules: Iterable[Rule] = (),
+) -> str:
+    """Return the report in the format of this name; `root` is where relative paths start."""
+    if style in ("json", "jsonl"):
+        from oomdoctor.render.lint.json import to_json, to_json_lines
 
-            text = to_json_lines(report, root=root)
-        case "sarif":
-            from oomdoctor.render.lint.sarif import to_sarif
+        return (to_json if style == "json" else to_json_lines)(report, root=root)
+    if style == "sarif":
+        from oomdoctor.render.lint.sarif import to_sarif
 
-            text = to_sarif(report, root=root)
-        case "github":
-            from oomdoctor.render.lint.github import to_github
+        return to_sarif(report, root=root, rules=rules)
+    if style == "github":
+        from oomdoctor.render.lint.github import to_github
 
-            text = to_github(report, root=root)
-        case "markdown":
-            from oomdoctor.render.lint.markdown import to_markdown
+        return to_github(report, root=root)
+    if style == "markdown":
+        from oomdoctor.render.lint.markdown import to_markdown
 
-            text = to_markdown(report)
-        case "junit":
-            from oomdoctor.render.lint.junit import to_junit
+        return to_markdown(report)
+    if style == "junit":
+        from oomdoctor.render.lint.junit import to_junit
 
-            text = to_junit(report)
-        case _:
-            raise UsageError(f"no format is called {style!r}")
-    return text
+        return to_junit(report)
+    from oomdoctor.render.lint.text import render
+
+    return render(report, theme, view)
