@@ -1,6 +1,7 @@
-"""Sets keyword arguments of a known constructor in a Python script, by the positions in its tree.
+"""Sets, takes out and renames settings in a Python script, by the positions in its tree.
 
 args = SFTConfig(output_dir="out", bf16=True)  ->  SFTConfig(output_dir="out", bf16=True, ...)
+block_size = 1024                              ->  block_size = 512
 """
 
 from __future__ import annotations
@@ -8,62 +9,31 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import python_text
+from oomdoctor.configs import change, python_cut, python_place, python_takers, python_text
 from oomdoctor.configs.difference import nested, same
+from oomdoctor.configs.python_span import offset, put, span
 from oomdoctor.configs.setting import Lines
 from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from oomdoctor.configs.difference import Wanted
-
-TARGETS = {  # dialect: the calls that take its settings, the first that occurs is edited
-    "trl": ("SFTConfig", "DPOConfig", "GRPOConfig", "KTOConfig", "RewardConfig", "ORPOConfig"),
-    "hf_trainer": (
-        "TrainingArguments",
-        "Seq2SeqTrainingArguments",
-        "SFTConfig",
-        "DPOConfig",
-        "GRPOConfig",
-        "KTOConfig",
-        "RewardConfig",
-    ),
-    "unsloth": ("SFTConfig", "TrainingArguments", "get_peft_model", "from_pretrained"),
-    "lightning": ("Trainer",),
-    "vllm": ("LLM", "AsyncEngineArgs", "EngineArgs"),
-    "sglang": ("Engine", "ServerArgs"),
-    "accelerate": ("Accelerator",),
-}
+    from oomdoctor.configs.python_place import Place
 
 
-LOADING = frozenset(  # settings that a config file holds, and code gives when it loads the model
-    ("attn_implementation", "dtype", "torch_dtype", "device_map", "low_cpu_mem_usage")
-)
-QUANTISING = frozenset(("load_in_4bit", "load_in_8bit", "bnb_4bit_use_double_quant"))
-ADAPTER = {  # the name of a config file's setting in LoraConfig
-    "lora_r": "r",
-    "lora_alpha": "lora_alpha",
-    "lora_target_modules": "target_modules",
-    "lora_modules_to_save": "modules_to_save",
-    "lora_dropout": "lora_dropout",
-    "use_dora": "use_dora",
-}
-NOWHERE = frozenset(("use_peft", "fsdp_config"))  # no argument of a call: code is needed
+class Found(NamedTuple):
+    """Where a setting stands (None: nowhere), the rest of its name, and the call to give it to."""
 
-
-class Span(NamedTuple):
-    """A stretch of the text as offsets in characters."""
-
-    start: int
-    end: int
+    place: Place | None
+    rest: list[str]
+    call: ast.Call | None = None
 
 
 def edit(text: str, wanted: Wanted, dialect: str) -> str | None:
-    """Return the script with all wanted arguments set; None where no call takes them."""
+    """Return the script with all wanted changes; None where nothing in it takes them."""
     for key, value in wanted.items():
-        takers, _ = _takers(key, dialect)
-        if dialect != "python" and not any(name in text for name in takers):
+        if not python_takers.may_take(text, key, dialect):
             return None
-        changed = _set(text, key, value, dialect)
+        changed = _change(text, key, value, dialect)
         if changed is None:
             return None
         text = changed
@@ -71,18 +41,12 @@ def edit(text: str, wanted: Wanted, dialect: str) -> str | None:
 
 
 def held(text: str, key: str, dialect: str) -> tuple[bool, object]:
-    """Return whether an argument is given in the call that takes it, and its value."""
+    """Return whether a setting is given in the script, and its value."""
     tree = _tree(text)
-    call, name = _target(tree, key, dialect) if tree else (None, key)
-    word = next((w for w in call.keywords if w.arg == name.split(".")[0]), None) if call else None
-    if word is None or tree is None:
+    found = _find(tree, key, dialect) if tree is not None else None
+    if tree is None or found is None or found.place is None or found.rest:
         return False, None
-    inner = _literal(word.value, tree)
-    for part in name.split(".")[1:]:
-        if not isinstance(inner, dict) or part not in inner:
-            return False, None
-        inner = inner[part]
-    return True, inner
+    return True, _literal(found.place.value, tree)
 
 
 def _literal(node: ast.expr, tree: ast.Module) -> object:
@@ -98,117 +62,134 @@ def _tree(text: str) -> ast.Module | None:
     return blocks[0].tree if len(blocks) == 1 and blocks[0].lines.shift == 0 else None
 
 
-def _target(tree: ast.Module, key: str, dialect: str) -> tuple[ast.Call | None, str]:
-    """Find the call to edit: the one that `Name.argument` says, or the dialect's own."""
+def _find(tree: ast.Module, key: str, dialect: str) -> Found:
+    """Find a setting: in the calls that take it, then as a name or a default of the script."""
+    names, name = python_takers.takers(key, dialect)
+    first, *rest = name.split(".")
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    names, key = _takers(key, dialect)
-    found = [c for n in names for c in calls if python_text.called(c).rpartition(".")[2] == n]
-    first = key.split(".")[0]
-    holder = next((c for c in found if any(w.arg == first for w in c.keywords)), None)
-    return holder or (found[0] if found else None), key
+    called = [c for n in names for c in calls if python_takers.is_called(c, n)]
+    for call in called:
+        place = python_place.argument(tree, call, first)
+        if place is not None:
+            return Found(*python_place.inside(place, rest))
+    for place in _beside(tree, key, dialect):
+        if place is not None:
+            return Found(place, [])
+    if dialect == "deepspeed":
+        return _in_dictionary(tree, key.split("."))
+    return Found(None, [first, *rest], called[0] if called else None)
 
 
-def _takers(key: str, dialect: str) -> tuple[tuple[str, ...], str]:
-    """Name the calls that take a setting, and the argument's name there."""
-    names = TARGETS.get(dialect, ())
-    if dialect == "python":
-        head, _, key = key.rpartition(".")
-        names = (head.rpartition(".")[2],)
-    elif dialect in ("trl", "hf_trainer", "unsloth"):
-        if key in NOWHERE:
-            names = ()
-        elif key in LOADING or (key in QUANTISING and dialect == "unsloth"):
-            names = ("from_pretrained",)
-        elif key in QUANTISING:
-            names = ("BitsAndBytesConfig",)
-        elif key in ADAPTER:
-            names, key = ("LoraConfig", "get_peft_model"), ADAPTER[key]
-    return names, key
+def _beside(tree: ast.Module, key: str, dialect: str) -> tuple[Place | None, ...]:
+    """Look where no call names a setting."""
+    if dialect in ("python", "nanogpt"):
+        return (python_place.assigned(tree, key),)
+    return (python_place.default(tree, key.rpartition(".")[2]),)
 
 
-def _assigned(tree: ast.Module, key: str) -> ast.expr | None:
-    """Return what is assigned to a dotted name: `torch.backends.cudnn.benchmark = True`."""
+def _in_dictionary(tree: ast.Module, names: list[str]) -> Found:
+    """Find the dictionary of a DeepSpeed config in a script."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and python_text.dotted(node.targets[0]) == key:
-            return node.value
-    return None
+        if isinstance(node, ast.Dict) and any(
+            python_place.entry(node, mark) for mark in python_takers.DEEPSPEED
+        ):
+            place = python_place.Place(node)
+            return Found(*python_place.inside(place, names))
+    return Found(None, names)
 
 
-def _set(text: str, key: str, value: object, dialect: str) -> str | None:
+def _change(text: str, key: str, value: object, dialect: str) -> str | None:
     tree = _tree(text)
-    call, name = _target(tree, key, dialect) if tree else (None, key)
-    value_node = _assigned(tree, key) if tree and dialect == "python" else None
-    if tree is not None and value_node is not None:
-        held_value = _literal(value_node, tree)
-        return text if same(held_value, value) else _put(text, _span(text, value_node), repr(value))
-    if call is None or tree is None or any(word.arg is None for word in call.keywords):
+    if tree is None:
         return None
-    there, old = held(text, key, dialect)
-    if there and same(old, value):
+    found = _find(tree, key, dialect)
+    if not change.sets(value):
+        return _ordered(text, found, value)
+    if found.place is None:
+        return _added(text, tree, found, (key, value, dialect))
+    node = found.place.value
+    if found.rest and isinstance(node, (ast.Dict, ast.Call)):
+        return _into(text, node, found.rest, value)
+    if not found.rest and same(_literal(node, tree), value):
         return text
-    return _argument(text, call, name.split("."), value)
+    where = span(text, node)
+    return put(text, where, _written(nested(found.rest, value), text[where.start]))
 
 
-def _argument(text: str, call: ast.Call, path: list[str], value: object) -> str | None:
-    """Put an argument into a call, into the mapping that it is given where the path goes on."""
-    first, *inner = path
-    word = next((w for w in call.keywords if w.arg == first), None)
-    if word is None:
-        return _add(text, call, f"{first}={nested(inner, value)!r}")
-    if inner and isinstance(word.value, ast.Dict):
-        return _into_dict(text, word.value, inner, value)
-    return _put(text, _span(text, word.value), repr(nested(inner, value)))
+def _written(value: object, old: str) -> str:
+    """Write a value; a text gets the kind of quotes that stood there."""
+    written = repr(value)
+    plain = isinstance(value, str) and not any(mark in value for mark in "\"'\\")
+    return f'"{value}"' if old == '"' and plain else written
 
 
-def _into_dict(text: str, node: ast.Dict, names: list[str], value: object) -> str | None:
-    for key, inner in zip(node.keys, node.values, strict=True):
-        if isinstance(key, ast.Constant) and key.value == names[0]:
-            if len(names) > 1 and isinstance(inner, ast.Dict):
-                return _into_dict(text, inner, names[1:], value)
-            return _put(text, _span(text, inner), repr(nested(names[1:], value)))
+def _ordered(text: str, found: Found, value: object) -> str | None:
+    """Take a setting out, or give it another name; where no call could have it, None."""
+    if found.place is None or found.rest:
+        return None if found.call is None else text
+    name = change.new_name(value)
+    if name is None:
+        return python_cut.remove(text, found.place)
+    holder = found.place.holder
+    taken = (
+        any(word.arg == name for word in holder.keywords)
+        if isinstance(holder, ast.Call)
+        else isinstance(holder, ast.Dict) and python_place.entry(holder, name) is not None
+    )
+    return None if taken else python_cut.rename(text, found.place, name)
+
+
+def _added(
+    text: str, tree: ast.Module, found: Found, wanted: tuple[str, object, str]
+) -> str | None:
+    """Give a setting to the call that takes it, or write it behind a file of bare settings."""
+    key, value, dialect = wanted
+    if dialect == "nanogpt" and "." not in key:
+        row = "" if not text or text.endswith("\n") else "\n"
+        return f"{text}{row}{key} = {value!r}\n"
+    if found.call is None or python_place.is_open(tree, found.call):
+        return None
+    first, *rest = found.rest
+    return _add(text, found.call, f"{first}={nested(rest, value)!r}")
+
+
+def _into(text: str, node: ast.Dict | ast.Call, names: list[str], value: object) -> str | None:
+    """Add an entry to a dictionary, or an argument to a call inside another."""
+    if isinstance(node, ast.Call):
+        return _add(text, node, f"{names[0]}={nested(names[1:], value)!r}")
     written = f"{names[0]!r}: {nested(names[1:], value)!r}"
     if not node.values:
-        return _put(text, _span(text, node), "{" + written + "}")
-    end = _span(text, node.values[-1]).end
-    return f"{text[:end]}, {written}{text[end:]}"
+        return put(text, span(text, node), "{" + written + "}")
+    key = node.keys[-1]
+    begin = span(text, key or node.values[-1]).start
+    return _behind(text, (begin, span(text, node.values[-1]).end, span(text, node).end), written)
 
 
 def _add(text: str, call: ast.Call, written: str) -> str | None:
     """Add an argument behind the last one, on a line of its own where the last one has one."""
     arguments = [*call.args, *(word.value for word in call.keywords)]
-    close = _span(text, call).end - 1
+    close = span(text, call).end - 1
     if not arguments:
         return text[:close] + written + text[close:]
-    last = max((_span(text, node) for node in arguments), key=lambda span: span.end)
-    starts = [*(_span(text, node).start for node in call.args)]
-    starts += [_offset(text, word.lineno, word.col_offset) for word in call.keywords]
+    last = max((span(text, node) for node in arguments), key=lambda found: found.end)
+    starts = [*(span(text, node).start for node in call.args)]
+    starts += [offset(text, word.lineno, word.col_offset) for word in call.keywords]
     begin = max(start for start in starts if start <= last.start)
+    return _behind(text, (begin, last.end, close + 1), written)
+
+
+def _behind(text: str, places: tuple[int, int, int], written: str) -> str:
+    """Write an item behind the last one of a list, whose begin, end and list's end are given."""
+    begin, end, close = places
+    while text[end : close - 1].lstrip().startswith(")"):  # parentheses around the last value
+        end = text.index(")", end) + 1
     row = text.rfind("\n", 0, begin) + 1
     lead = text[row:begin]
-    between = text[last.end : close]
+    between = text[end : close - 1]
     if lead.strip() or "\n" not in between:
-        return f"{text[: last.end]}, {written}{text[last.end :]}"
-    line_end = text.find("\n", last.end)
-    rest = text[last.end : line_end]
+        return f"{text[:end]}, {written}{text[end:]}"
+    line_end = text.find("\n", end)
+    ended = "\r" if text[line_end - 1 : line_end] == "\r" else ""
+    rest = text[end : line_end - len(ended)]
     comma = "" if rest.lstrip().startswith(",") else ","
-    new = f"{lead}{written},"
-    return f"{text[: last.end]}{comma}{rest}\n{new}{text[line_end:]}"
-
-
-def _put(text: str, span: Span, written: str) -> str:
-    return text[: span.start] + written + text[span.end :]
-
-
-def _span(text: str, node: ast.AST) -> Span:
-    start = _offset(text, getattr(node, "lineno", 1), getattr(node, "col_offset", 0))
-    end = _offset(text, getattr(node, "end_lineno", 1), getattr(node, "end_col_offset", 0))
-    return Span(start, end)
-
-
-def _offset(text: str, line: int, column: int) -> int:
-    """Turn a line and a column in UTF-8 bytes, as ast counts, into an offset in characters."""
-    at = 0
-    for _ in range(line - 1):
-        at = text.index("\n", at) + 1
-    row = text[at : text.find("\n", at) if "\n" in text[at:] else None]
-    return at + len(row.encode("utf-8")[:column].decode("utf-8", errors="ignore"))
+    return f"{text[:end]}{comma}{rest}{ended}\n{lead}{written},{ended}{text[line_end:]}"
