@@ -5,7 +5,7 @@ Sample:
     [tool.oomdoctor.lint]
     select = ["COR2", "MEM1"]          # codes, starts of codes, names of rules
     ignore = ["no-seed"]
-    fail-on = "error"                  # info, warning, error
+    fail-on = "error"                  # info, warning, error, never
     gpu = "RTX 4090"
     versions = { transformers = "4.46.3" }
     baseline = ".oomdoctor-baseline.json"
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+FAIL_ON = (*SEVERITIES, "never")
 TABLE = "[tool.oomdoctor.lint]"
 KNOWN = ("select", "ignore", "fail-on", "gpu", "versions", "per-file-ignores", "baseline")
 
@@ -87,9 +88,9 @@ def _text(table: Mapping[str, object], key: str, path: Path) -> str | None:
 
 def _severity(table: Mapping[str, object], path: Path) -> str | None:
     value = _text(table, "fail-on", path)
-    if value is None or value in SEVERITIES:
+    if value is None or value in FAIL_ON:
         return value
-    raise faulty(f"`fail-on` cannot be {value!r}", path, hint=f"one of {', '.join(SEVERITIES)}")
+    raise faulty(f"`fail-on` cannot be {value!r}", path, hint=f"one of {', '.join(FAIL_ON)}")
 
 
 def _versions(table: Mapping[str, object], path: Path) -> dict[str, str]:

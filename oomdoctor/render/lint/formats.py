@@ -20,7 +20,7 @@ def default_format(environ: Mapping[str, str]) -> str:
     return "github" if environ.get("GITHUB_ACTIONS") == "true" else "text"
 
 
-def written(
+def rendered(
     report: LintReport,
     style: str,
     *,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oomdoctor.render.lint.formats import FORMATS, default_format, written
+from oomdoctor.render.lint.formats import FORMATS, default_format, rendered
 from oomdoctor.render.lint.view import LintView
 from oomdoctor.render.theme import Theme
 from tests.unit.linting.made import full
@@ -22,7 +22,7 @@ STARTS = {
 
 @pytest.mark.parametrize("style", FORMATS)
 def test_a_format_is_written_by_its_name(style: str) -> None:
-    text = written(full(), style, theme=Theme(), view=LintView(), root=".")
+    text = rendered(full(), style, theme=Theme(), view=LintView(), root=".")
 
     assert text.startswith(STARTS[style])
     assert text.endswith("\n")
