@@ -56,7 +56,7 @@ def finding_lines(
         lines += paragraph(text, theme, first=INDENT, rest=DEEP, style="dim")
     shown = finding.fixes if view.is_talkative else finding.fixes[: view.fixes]
     for one in shown:
-        lines += _fix(one, finding, theme)
+        lines += _fix(one, finding, theme, view)
     more = [one.title for one in finding.fixes[len(shown) :]]
     if more:
         text = f"{len(more)} more with -v: {'; '.join(more)}"
@@ -114,7 +114,8 @@ def _others(finding: LintFinding, theme: Theme, view: LintView) -> list[Line]:
     return quoted(found[:most], theme)
 
 
-def _fix(one: Prescription, finding: LintFinding, theme: Theme) -> list[Line]:
+def _fix(one: Prescription, finding: LintFinding, theme: Theme, view: LintView) -> list[Line]:
+    """Return a fix: what it does, what it saves and costs, its patches."""
     spans = [
         Span("fix", "good"),
         Span(f": {sentence(safe(one.title, theme))}"),
@@ -127,19 +128,22 @@ def _fix(one: Prescription, finding: LintFinding, theme: Theme) -> list[Line]:
     if one.advice and not any(patch.diff for patch in one.patches):
         lines += paragraph(sentence(one.advice), theme)
     for patch in one.patches:
-        lines += _patch(patch, finding, theme)
+        lines += _patch(patch, finding, theme, view)
     for caution in one.cautions:
         told = [Span("caution", "aside"), Span(f": {sentence(safe(caution, theme))}")]
         lines += flow(told, width=theme.width, first=f"{DEEP}{theme.glyph('aside')} ")
     return lines
 
 
-def _patch(patch: Patch, finding: LintFinding, theme: Theme) -> list[Line]:
-    """Return a diff word for word (its head where it is another file), or settings as typed."""
+def _patch(patch: Patch, finding: LintFinding, theme: Theme, view: LintView) -> list[Line]:
+    """Return a diff word for word, or settings as typed.
+
+    Of a diff of the file that is spoken of only the lines that change are shown.
+    """
     if patch.diff:
         texts = patch.diff.rstrip("\n").split("\n")
-        if patch.file == finding.path:
-            texts = [text for text in texts if not text.startswith(("--- ", "+++ "))]
+        if patch.file == finding.path and not view.is_talkative:
+            texts = [text for text in texts if text.startswith(("-", "+"))][2:]
         return [
             line(DEEP, Span(safe(text, theme), DIFF_STYLES.get(text[:1], ""))) for text in texts
         ]
