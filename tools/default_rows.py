@@ -87,7 +87,6 @@ CONSTANT: dict[str, tuple[str, str, dict[str, Any]]] = {
             "optimizer.name": "adamw_torch_fused",
             "data.pin_memory": True,
             "save.only_model": False,
-            "loss.impl": "full",
         },
     ),
     "llamafactory": (
@@ -111,7 +110,6 @@ CONSTANT: dict[str, tuple[str, str, dict[str, Any]]] = {
             "train.grad_checkpointing": True,
             "quant.kind": "bnb4",
             "quant.double": True,
-            "loss.impl": "fused",
         },
     ),
     "unsloth-lora": (
@@ -147,11 +145,6 @@ HISTORY: dict[str, tuple[str, dict[str, list[list[Any]]]]] = {
         {
             "train.grad_checkpointing": [["0.8.6", "0.19.1", False], ["0.24.0", "1.16.0", True]],
             "train.amp": [["0.8.6", "0.16.1", "none"], ["0.19.1", "1.16.0", "bf16"]],
-            "loss.impl": [
-                ["0.8.6", "1.0.0", "full"],
-                ["1.8.0", "1.15.0", "chunked"],
-                ["1.16.0", "1.16.0", "fused"],
-            ],
         },
     ),
 }

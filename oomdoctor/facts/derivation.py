@@ -70,6 +70,13 @@ class Inputs:
                 return fact.value
         return self.maybe_text(key)
 
+    def glance(self, key: str) -> str:
+        """Return a whole text that is only searched, empty where absent; it is not quoted."""
+        if key not in self._allowed:
+            raise KeyError(key)
+        fact = self._facts.get(key)
+        return fact.value if fact is not None and isinstance(fact.value, str) else ""
+
     def maybe_number(self, key: str) -> float | None:
         """Return a number, or None where the fact is absent or not a number."""
         fact = self.get(key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.facts import (
+    derive_lint_adapters,
     derive_lint_loop,
     derive_lint_memory,
     derive_lint_precision,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 STEPS = (
     *derive_lint_training.STEPS,
     *derive_lint_memory.STEPS,
+    *derive_lint_adapters.STEPS,
     *derive_lint_loop.STEPS,
     *derive_lint_precision.STEPS,
     *derive_lint_setup.STEPS,

@@ -38,7 +38,7 @@ def batch_unset(facts: Inputs) -> Outcome | None:
     """Whether the library's 8 rows are in force: nothing in a whole config or call sets them."""
     if facts.text("job.framework") not in _TRAINERS or facts.maybe_flag("train.auto_batch"):
         return None
-    settings = facts.text(_SETTINGS)
+    settings = facts.glance(_SETTINGS)
     if _batch().search(settings) is not None:
         return Outcome(value=False, source="the rows per device are given")
     if _call().search(settings) is None and "train-config" not in facts.closed:
@@ -60,7 +60,7 @@ def foreach(facts: Inputs) -> Outcome | None:
     if facts.maybe_flag("optimizer.fused") or facts.maybe_flag("optimizer.in_backward"):
         return Outcome(value=False, source="a fused step, or one tensor at a time")
     framework = facts.maybe_text("job.framework") or ""
-    if framework in _TRAINERS and _optim().search(facts.maybe_text(_SETTINGS) or "") is None:
+    if framework in _TRAINERS and _optim().search(facts.glance(_SETTINGS)) is None:
         fused = at_least(facts.text("env.transformers"), (4, 54))
         fused = fused and at_least(facts.maybe_text("env.torch") or "2.8", (2, 8))
         words = "is" if fused else "is not"

@@ -57,7 +57,7 @@ def _loader_dtype() -> re.Pattern[str]:
 @derives("load.by_name", reads=(_SETTINGS, "job.framework"))
 def by_name(facts: Inputs) -> Outcome | None:
     """TRL's trainers load a model that is given as text; its command line and YAML always do."""
-    settings = facts.text(_SETTINGS)
+    settings = facts.glance(_SETTINGS)
     if facts.text("job.framework") != "trl":
         return None
     if _named_model().search(settings) is not None:
@@ -122,7 +122,7 @@ def _library_dtype(facts: Inputs) -> Outcome | None:
 
 def default_of(facts: Inputs) -> Outcome | None:
     """Return the library whose default decides the dtype, where neither job nor base states one."""
-    settings = facts.maybe_text(_SETTINGS) or ""
+    settings = facts.glance(_SETTINGS)
     stated = any(facts.maybe_text(key) for key in ("train.base_dtype", "train.param_dtype"))
     quantised = (facts.maybe_text("quant.kind") or "none") != "none"
     if facts.text("job.framework") not in ("transformers", "trl") or stated or quantised:
@@ -159,6 +159,26 @@ def at_least(version: str, wanted: tuple[int, ...]) -> bool:
     return tuple(numbers) >= wanted
 
 
+@derives("loss.used", reads=("loss.impl", "job.framework", "job.task", "env.trl", _SETTINGS))
+def loss_used(facts: Inputs) -> Outcome | None:
+    """The stated loss; else TRL's chunked (1.8) or fused one (1.16), Unsloth's, or the full one."""
+    framework = facts.maybe_text("job.framework")
+    stated = facts.settled("loss.impl")
+    if stated not in (None, "full"):
+        return Outcome(stated, "loss of the config")
+    if framework == "unsloth":
+        return Outcome("fused", "Unsloth fuses head and loss", guess=True)
+    tasks = ("sft", "dpo", "kto", "grpo", None)
+    if framework == "trl" and facts.maybe_text("job.task") in tasks:
+        used = facts.text("env.trl")
+        if at_least(used, (1, 8)):
+            how = "fused" if at_least(used, (1, 16)) else "chunked"
+            return Outcome(how, f"loss of TRL {used}")
+    if framework in _TRAINERS or stated == "full":
+        return Outcome("full", "the plain loss of transformers")
+    return None
+
+
 @cache
 def _elsewhere() -> re.Pattern[str]:
     keys = (
@@ -174,7 +194,7 @@ def recipe(facts: Inputs) -> Outcome | None:
     """FSDP by torchtune's recipes but for those of a single device, as the comments name them."""
     if facts.text("job.framework") != "torchtune":
         return None
-    named = re.findall(r"tune run\b.*?_(single_device|distributed)\b", facts.text("job.text"))
+    named = re.findall(r"tune run\b.*?_(single_device|distributed)\b", facts.glance("job.text"))
     if named and "distributed" not in named:
         return Outcome("none", "a recipe of a single device", guess=True)
     return Outcome("fsdp2", "torchtune's distributed recipes shard", guess=True)
@@ -189,7 +209,7 @@ def recipe(facts: Inputs) -> Outcome | None:
 )
 def split(facts: Inputs) -> Outcome | None:
     """FSDP, ZeRO-3, tensor and pipeline parallelism, a device map over cards, offloading."""
-    settings = facts.maybe_text(_SETTINGS) or ""
+    settings = facts.glance(_SETTINGS)
     spread = _spread(facts, settings)
     if spread is not None:
         return Outcome(value=True, source=spread)
@@ -230,46 +250,13 @@ def _spread(facts: Inputs, settings: str) -> str | None:
     return None
 
 
-@cache
-def _bnb_call() -> re.Pattern[str]:
-    return re.compile(r"^bitsandbytesconfig\.load_in_4bit = true$", re.MULTILINE)
-
-
-@derives("quant.double", reads=("quant.kind", "job.framework", _SETTINGS))
-def double(facts: Inputs) -> Outcome | None:
-    """Axolotl's qlora and LLaMA-Factory quantise twice; BitsAndBytesConfig and TRL do not."""
-    if facts.text("quant.kind") != "bnb4":
-        return None
-    framework, settings = facts.maybe_text("job.framework"), facts.maybe_text(_SETTINGS) or ""
-    if framework == "axolotl" and re.search(r"^adapter = qlora$", settings, re.MULTILINE):
-        return Outcome(value=True, source="Axolotl's qlora quantises twice")
-    if framework == "llamafactory":
-        return Outcome(value=True, source="default of LLaMA-Factory", guess=True)
-    if _bnb_call().search(settings):
-        return Outcome(value=False, source="default of BitsAndBytesConfig")
-    if framework == "trl" and "train-config" in facts.closed:
-        return Outcome(value=False, source="use_bnb_nested_quant is off by default", guess=True)
-    return None
-
-
-_Q_V = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
-
-
-@derives("lora.targets", reads=("lora.on", "model.name", "job.framework", "lora.rank"))
-def targets(facts: Inputs) -> Outcome | None:
-    """PEFT adapts q and v of Llama and its kin where no targets are given."""
-    if not facts.flag("lora.on") or facts.maybe_int("lora.rank") is None:
-        return None
-    if facts.maybe_text("job.framework") not in ("transformers", "trl", "plain"):
-        return None
-    from oomdoctor.facts import models
-
-    found = models.lookup(facts.text("model.name"))
-    if found is None or "train-config" not in facts.closed:
-        return None
-    if found.model.architecture not in (*_Q_V, "GemmaForCausalLM", "Gemma2ForCausalLM"):
-        return None
-    return Outcome("q_proj,v_proj", "default of PEFT for this architecture", guess=True)
-
-
-STEPS = (nominal, by_name, dtype, dtype_default, recipe, *SHARDING, split, double, targets)
+STEPS = (
+    nominal,
+    by_name,
+    dtype,
+    dtype_default,
+    loss_used,
+    recipe,
+    *SHARDING,
+    split,
+)

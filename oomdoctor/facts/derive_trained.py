@@ -38,7 +38,7 @@ def adapter_params(facts: Inputs) -> Outcome | None:
     """Sum over the targeted linears of rank x (inputs + outputs), all layers."""
     if not facts.flag("lora.on") or facts.maybe_int("model.experts"):
         return None
-    if _other_adapter().search(facts.maybe_text("job.settings") or "") is not None:
+    if _other_adapter().search(facts.glance("job.settings")) is not None:
         return None
     per_layer = _adapter_layer(facts, _targets(facts, facts.text("lora.targets")))
     if per_layer is None:

@@ -20,6 +20,12 @@ ROWS = (
         "Library whose default decides the dtype, where none is given.",
         ("transformers", "trl"),
     ),
+    enum(
+        "loss.used",
+        "How the loss meets the vocabulary: stated, or by the framework's version.",
+        ("full", "chunked", "fused", "liger"),
+        obtain=CONFIG,
+    ),
     boolean("load.by_name", "The trainer is given the model's name and loads it by itself."),
     boolean(
         "load.split",

@@ -112,7 +112,7 @@ def kept(facts: Inputs) -> Outcome | None:
 
 @derives(
     "part.logits",
-    reads=("train.tokens", "model.vocab", "model.kind", "loss.impl", "run.inference_only"),
+    reads=("train.tokens", "model.vocab", "model.kind", "loss.used", "run.inference_only"),
 )
 def logits(facts: Inputs) -> Outcome | None:
     """12.1 bytes x rows x tokens x vocabulary where the loss sees all logits at once."""
@@ -120,7 +120,7 @@ def logits(facts: Inputs) -> Outcome | None:
         return None
     if (facts.maybe_text("model.kind") or "causal-lm") != "causal-lm":
         return None
-    how = facts.text("loss.impl")
+    how = facts.text("loss.used")
     if how != "full":
         return Outcome(0, f"the {how} loss never holds all logits")
     total = PEAK_BYTES * facts.whole("train.tokens") * facts.whole("model.vocab")

@@ -233,6 +233,7 @@ _HOST_SHARES = (
 
 STEPS = (
     *derive_lint_memory.STEPS,
+    *derive_lint_adapters.STEPS,
     *derive_trained.STEPS,
     *derive_lint_setup.STEPS,
     *derive_lint_precision.STEPS,

@@ -46,7 +46,7 @@ _NEEDS = {
     "part.optimizer": ("optimizer.name", "load.dtype", "train.trainable_params"),
     "part.gradients": ("load.dtype", "train.trainable_params"),
     "part.activations": (*_STEP, "train.grad_checkpointing", *_SHAPE),
-    "part.logits": (*_STEP, "model.vocab", "loss.impl"),
+    "part.logits": (*_STEP, "model.vocab", "loss.used"),
 }
 _ADAPTER = ("lora.rank", "lora.targets", *_SHAPE)
 _SHARDED = ("zero1", "zero2", "zero3", "fsdp1", "fsdp2")
