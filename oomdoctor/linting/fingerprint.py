@@ -6,7 +6,6 @@ the text of its line stands for it.
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from oomdoctor.linting.places import stable
@@ -30,6 +29,8 @@ def subject(finding: LintFinding) -> str:
 
 def fingerprint(finding: LintFinding, *, path: str, root: str) -> str:
     """Return the fingerprint of a finding; `path` is its file's where it names none itself."""
+    from hashlib import sha256
+
     where = stable(finding.path or path, root)
     parts = "\0".join((finding.code, where, subject(finding)))
     return sha256(parts.encode("utf-8", errors="surrogatepass")).hexdigest()[:LENGTH]
