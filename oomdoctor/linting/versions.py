@@ -147,6 +147,12 @@ def installed() -> tuple[Fact, ...]:
     return tuple(facts.values())
 
 
+def forget() -> None:
+    """Look at lock files and at the environment anew: they may have changed."""
+    _locked.cache_clear()
+    installed.cache_clear()
+
+
 def _distributions(home: str) -> Iterator[tuple[str, str]]:
     """Yield name and version of each folder `name-version.dist-info`; nothing is imported."""
     library = os.path.join(home, "lib")
