@@ -2,7 +2,6 @@
 
 TrainingArguments(fp16=True, bf16=True)                precision.both_halves
 BitsAndBytesConfig(load_in_4bit=True)                  quant.compute_dtype = fp32, quant.type = fp4
-Accelerator(cpu_offload=True)                          code.cpu_offload_argument
 DataCollatorForLanguageModeling(tokenizer)             code.mlm
 model.enable_input_require_grads()                     code.input_gradients
 """
@@ -92,8 +91,6 @@ def _switches(call: Call) -> Iterator[tuple[Claim, ast.expr]]:
         if len(given) == 2:
             both = all(call.values[name] is True for name in given)
             yield Claim(key, both), call.nodes[given[-1]]
-    if call.name == "Accelerator" and "cpu_offload" in call.nodes:
-        yield Claim("code.cpu_offload_argument", value=True), call.nodes["cpu_offload"]
 
 
 def _bits(call: Call) -> Iterator[tuple[Claim, ast.expr]]:
