@@ -18,6 +18,7 @@ import re
 from typing import TYPE_CHECKING
 
 from oomdoctor.facts import (
+    derive_lint_adapters,
     derive_lint_dist,
     derive_lint_memory,
     derive_lint_precision,
