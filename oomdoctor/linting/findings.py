@@ -11,7 +11,7 @@ from oomdoctor.model.plan import NotEvaluated
 from oomdoctor.reason import narrate
 from oomdoctor.reason.prescribe import prescriptions_of
 from oomdoctor.reason.standing import standing_of
-from oomdoctor.record import NamedTuple
+from oomdoctor.record import NamedTuple, replace
 from oomdoctor.rules.evaluate import condition_verdict
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _finding(
         column=place.column if place else None,
         end_column=place.end_column if place else None,
         key=_key_at(place, book) if place else None,
-        quotes=gate.quotes,
+        quotes=tuple(_whole(rows, quote) for quote in gate.quotes),
         fixes=prescriptions_of(rule, book, readings),
         assumed=standing.assumed,
         breaks=standing.breaks,
@@ -143,6 +143,12 @@ def _key_at(place: Quote, book: FactBook) -> str | None:
         ):
             return line.partition(" = ")[0]
     return None
+
+
+def _whole(rows: Mapping[str, Sequence[str]], quote: Quote) -> Quote:
+    """Return a place with the text of its whole line: a value alone says little."""
+    text = _line(rows, quote)
+    return replace(quote, text=text.strip()) if text and text.strip() else quote
 
 
 def _line(rows: Mapping[str, Sequence[str]], place: Quote | None) -> str | None:
