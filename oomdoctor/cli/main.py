@@ -31,6 +31,11 @@ COMMANDS = {
         "command",
         "Check configs before launch: will it fit, will it run, is it right?",
     ),
+    "data": Entry(
+        "oomdoctor.cli.data",
+        "command",
+        "Count the tokens of a data set: lengths, padding, packing, the peak batch.",
+    ),
     "collect": Entry(
         "oomdoctor.cli.collect",
         "command",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.errors import UsageError
 from oomdoctor.facts import (
     table_config,
+    table_data,
     table_gpu,
     table_host,
     table_launch,
@@ -49,6 +50,7 @@ TABLES = (
     table_serve,
     table_model,
     table_said,
+    table_data,
 )
 
 

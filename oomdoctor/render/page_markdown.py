@@ -1,0 +1,67 @@
+"""A report's page as Markdown, for an issue or a notebook."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor import __version__
+from oomdoctor.render.escape import code_block, markdown
+
+if TYPE_CHECKING:
+    from oomdoctor.render.page import Chart, Page, Section, Table
+
+BAR = 40
+
+
+def page_markdown(page: Page) -> str:
+    """Return the page as a Markdown document."""
+    parts = [f"## {markdown(page.title)}", *map(markdown, page.lead)]
+    if page.figures:
+        rows = (
+            f"| {_cell(one.name)} | {_cell(one.value)} | {_cell(one.meaning)} |"
+            for one in page.figures
+        )
+        parts.append("\n".join(["| | | |", "|---|---:|---|", *rows]))
+    for section in page.sections:
+        parts += _section(section)
+    if page.notes:
+        parts.append("\n".join(f"- {markdown(note)}" for note in page.notes))
+    return "\n\n".join([*parts, f"<sub>oomdoctor {__version__}</sub>"]) + "\n"
+
+
+def _section(section: Section) -> list[str]:
+    parts = [f"### {markdown(section.title)}", *map(markdown, section.sentences)]
+    if section.chart is not None:
+        parts.append(_chart(section.chart))
+    if section.table is not None:
+        parts.append(_table(section.table))
+    return [part for part in parts if part]
+
+
+def _chart(chart: Chart) -> str:
+    most = max((one.value for one in chart.bars), default=0) or 1
+    labels = max((len(one.label) for one in chart.bars), default=0)
+    rows = []
+    for one in chart.bars:
+        size = max(round(one.value / most * BAR), 1) if one.value else 0
+        drawn = ("▒" if one.marked else "█") * size
+        rows.append(f"{one.label:>{labels}}  {drawn:<{BAR}}  {one.note}")
+    if chart.legend:
+        rows.append(f"▒ {chart.legend}")
+    return code_block("\n".join(rows))
+
+
+def _table(table: Table) -> str:
+    if not table.rows:
+        return ""
+    ends = ("---:" if at in table.numeric else "---" for at in range(len(table.headers)))
+    lines = [
+        f"| {' | '.join(map(_cell, table.headers))} |",
+        f"|{'|'.join(ends)}|",
+        *(f"| {' | '.join(map(_cell, row))} |" for row in table.rows),
+    ]
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return markdown(text)
