@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from oomdoctor.configs.mapping import Dialect
+    from oomdoctor.configs.python_script import Scripts
     from oomdoctor.configs.segments import Segment
     from oomdoctor.model.core import Fact, Quote
 
 FRAMEWORKS = {"transformers": "hf_trainer"}  # framework -> dialect, where the names differ
 LISTS = (listing.KEY, "job.calls")  # texts that every part adds to
 HELPERS = ("deepspeed", "accelerate")  # configs that serve a framework which others name
+SCRIPTED = ("unsloth", "diffusers")  # frameworks whose scripts are a dialect of their own
 VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 
@@ -199,16 +201,47 @@ def _python(lines: Lines) -> Part:
     from oomdoctor.configs import python_script
 
     found = python_script.read(lines)
-    firsts: dict[str, Setting] = {}
-    for row in sorted(found.settings, key=lambda row: row.quote.line):
-        firsts.setdefault(row.key, row)
-    settings = Settings(firsts.values())
-    made = [mapping.fact_of(claim, quote) for claim, quote in _ranked(found.claims)]
-    made += mapping.facts_of(settings, python_script.DIALECT)
-    made += comments(lines, python_script.DIALECT)
-    made += listing.listing(sorted(found.settings, key=lambda row: row.quote.line))
+    settings = _firsts(found.settings)
+    claims = _ranked(found.claims)
+    made = [mapping.fact_of(claim, quote) for claim, quote in claims]
+    framework = next((str(c.value) for c, _ in claims if c.key == "job.framework"), None)
+    dialect = _scripted(settings, framework, found)
+    rows = _firsts([*found.sections, *found.settings]) if dialect.name == "torchtitan" else settings
+    made += mapping.facts_of(rows, dialect)
+    made += _framework(rows, dialect)
+    made += comments(lines, dialect)
+    made += [_supposed(fact) for fact in mapping.facts_of(_firsts(found.defaults), dialect)]
+    made += listing.listing([*found.all, *(found.sections if rows is not settings else ())])
     made += found.calls
-    return Part("python", "python", mapping.unique(made), python_script.closes(settings, found))
+    closes = dialect.closes(rows) or python_script.closes(settings, found)
+    name = framework if framework in SCRIPTED and dialect.name == "python" else dialect.name
+    return Part("python", name or "python", mapping.unique(made), closes)
+
+
+def _scripted(settings: Settings, framework: str | None, found: Scripts) -> Dialect:
+    """Choose how a script's names are read: a file of settings has its framework's own."""
+    from oomdoctor.configs import nanogpt, python_script, torchtitan
+
+    if framework in (None, "nanogpt") and nanogpt.matches(settings):
+        return nanogpt.DIALECT
+    if framework == "torchtitan" and torchtitan.matches_sections(Settings(found.sections)):
+        return torchtitan.DIALECT
+    return python_script.DIALECT
+
+
+def _firsts(rows: Iterable[Setting]) -> Settings:
+    """Keep the first setting of each key, line by line."""
+    firsts: dict[str, Setting] = {}
+    for row in sorted(rows, key=lambda row: row.quote.line):
+        firsts.setdefault(row.key, row)
+    return Settings(firsts.values())
+
+
+def _supposed(fact: Fact) -> Fact:
+    """Return what the default of a flag says: assumed, for the command line may say otherwise."""
+    from dataclasses import replace
+
+    return replace(fact, origin=Origin.ASSUMED, source="default of the script's own flag")
 
 
 def _ranked(claims: list[tuple[Claim, Quote]]) -> list[tuple[Claim, Quote]]:

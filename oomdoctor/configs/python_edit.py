@@ -126,7 +126,7 @@ def _written(value: object, old: str) -> str:
 def _ordered(text: str, found: Found, value: object) -> str | None:
     """Take a setting out, or give it another name; where no call could have it, None."""
     if found.place is None or found.rest:
-        return None if found.call is None else text
+        return None if found.place is None and found.call is None else text
     name = change.new_name(value)
     if name is None:
         return python_cut.remove(text, found.place)

@@ -51,6 +51,8 @@ def argument(tree: ast.Module, call: ast.Call, name: str) -> Place | None:
 
 def spreads(tree: ast.Module, call: ast.Call) -> Iterator[ast.Dict | ast.Call]:
     """Go through the dictionaries behind `**name` that the script itself writes out."""
+    if all(word.arg is not None for word in call.keywords):
+        return
     names = python_text.Names(tree).values
     for word in call.keywords:
         if word.arg is not None:

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 from oomdoctor.configs import meanings, python_text, vocabulary_memory
 from oomdoctor.configs.claims import Claim, Table, both, count, flag, given, nothing, ratio, text
 from oomdoctor.configs.mapping import Dialect, open_end
-from oomdoctor.configs.setting import Setting
 from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from oomdoctor.configs.setting import Lines, Plain, Settings
+    from oomdoctor.configs.setting import Lines, Setting, Settings
     from oomdoctor.model.core import Fact, Quote
 
 MODULES = (  # what an import says about the framework, the most telling first
@@ -84,13 +83,6 @@ CONSTRUCTORS = {  # class or function: what its call says
     "make_graphed_callables": (Claim("compile.cudagraphs", value=True),),
     "wandb.watch": (Claim("logging.watch_gradients", value=True),),
 }
-POSITIONAL = {  # name of the first positional argument where it matters
-    "from_pretrained": "model",
-    "LLM": "model",
-    "SFTTrainer": "model",
-    "set_per_process_memory_fraction": "fraction",
-    "pipeline": "task",
-}
 KEYS: Table = {
     "loraconfig.r": both(count("lora.rank"), given("lora.on")),
     "get_peft_model.r": both(count("lora.rank"), given("lora.on")),
@@ -134,7 +126,6 @@ KEYS: Table = {
     "context": nothing,
     "recompute": nothing,
 }
-TOKENIZERS = ("tokenizer", "processor", "config", "featureextractor")
 CONFIGS = (
     "TrainingArguments",
     "Seq2SeqTrainingArguments",
@@ -168,11 +159,30 @@ OPTIMIZERS = frozenset(
 
 
 class Scripts(NamedTuple):
-    """What scripts say: settings, and claims of their own."""
+    """What scripts say: settings, claims of their own, the names they use.
+
+    `defaults` are settings that a flag of the command line may change, `listed` such that state
+    no fact, `sections` those of calls inside calls.
+    """
 
     settings: list[Setting]
     claims: list[tuple[Claim, Quote]]
-    calls: tuple[Fact, ...] = ()
+    calls: tuple[Fact, ...]
+    defaults: list[Setting]
+    listed: list[Setting]
+    sections: list[Setting]
+
+    @property
+    def framework(self) -> str | None:
+        """Return the framework that is claimed first."""
+        named = (str(claim.value) for claim, _ in self.claims if claim.key == "job.framework")
+        return next(named, None)
+
+    @property
+    def all(self) -> list[Setting]:
+        """Return all settings line by line."""
+        rows = [*self.settings, *self.defaults, *self.listed]
+        return sorted(rows, key=lambda row: row.quote.line)
 
 
 def read(lines: Lines) -> Scripts:
@@ -183,83 +193,27 @@ def read(lines: Lines) -> Scripts:
         python_device,
         python_names,
         python_order,
+        python_settings,
         python_use,
     )
 
     blocks = python_text.blocks(lines)
-    found = Scripts([], [], python_names.calls(blocks))
+    found = Scripts([], [], python_names.calls(blocks), [], [], [])
     found.claims.extend(python_use.read(blocks))
     found.claims.extend(python_device.read(blocks, lines.text))
     for block in blocks:
         names = python_text.Names(block.tree)
+        made = python_settings.read(block, names)
+        found.settings.extend(made.settings)
+        found.defaults.extend(made.defaults)
+        found.listed.extend(made.listed)
+        found.sections.extend(python_settings.sections(block, names))
         for node in ast.walk(block.tree):
-            found.settings.extend(_settings(node, names, block.lines))
             found.claims.extend(_claims(node, block.lines))
         found.claims.extend(python_code.read(block))
         found.claims.extend(python_order.read(block))
         found.claims.extend(python_calls.read(block, names))
     return found
-
-
-def _settings(node: ast.AST, names: python_text.Names, lines: Lines) -> Iterator[Setting]:
-    if isinstance(node, ast.Call):
-        yield from _arguments(node, names, lines)
-    elif isinstance(node, ast.Dict):
-        for key, value in zip(node.keys, node.values, strict=True):
-            if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                yield Setting((key.value,), _value(value, names), python_text.quote(value, lines))
-    elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for target in targets:
-            path = _target(target)
-            if path and not isinstance(node.value, (ast.Call, ast.Dict)):
-                where = python_text.quote(node.value, lines)
-                yield Setting(path, _value(node.value, names), where)
-
-
-def _arguments(node: ast.Call, names: python_text.Names, lines: Lines) -> Iterator[Setting]:
-    full = python_text.called(node)
-    short = full.rpartition(".")[2]
-    if short == "from_pretrained" and any(mark in full.lower() for mark in TOKENIZERS):
-        return
-    for word in node.keywords:
-        if word.arg is not None and not isinstance(word.value, (ast.Lambda, ast.Dict)):
-            where = python_text.quote(word.value, lines)
-            yield Setting((short, word.arg), _value(word.value, names), where)
-        elif word.arg is not None:
-            where = python_text.quote(word.value, lines)
-            yield Setting((short, word.arg), python_text.source(word.value), where)
-    if short in POSITIONAL and node.args and not isinstance(node.args[0], ast.Starred):
-        first = node.args[0]
-        value = _value(first, names)
-        if isinstance(first, ast.Constant) or (
-            isinstance(first, ast.Name) and first.id in names.values
-        ):
-            yield Setting((short, POSITIONAL[short]), value, python_text.quote(first, lines))
-
-
-def _value(node: ast.expr, names: python_text.Names) -> Plain:
-    """Fold a value; a name that stays open is put in angle brackets, so that it is no text."""
-    value = python_text.value_of(node, names)
-    if not isinstance(value, str) or isinstance(node, ast.Constant):
-        return value
-    if isinstance(node, ast.Name):
-        return value if node.id in names.values else f"<{value}>"
-    open_end = isinstance(node, (ast.Subscript, ast.JoinedStr, ast.Attribute))
-    return f"<{value}>" if open_end and not value.startswith(("torch.", "jnp.")) else value
-
-
-def _target(node: ast.expr) -> tuple[str, ...]:
-    """Return the path that is assigned: `x`, `a.b.c`, or the variable in `os.environ["X"]`."""
-    if isinstance(node, ast.Name):
-        return (node.id,)
-    if isinstance(node, ast.Attribute):
-        return tuple(part for part in python_text.dotted(node).split(".") if part)
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-        name = node.slice.value
-        if isinstance(name, str) and python_text.dotted(node.value).endswith("environ"):
-            return (name,)
-    return ()
 
 
 def _claims(node: ast.AST, lines: Lines) -> Iterator[tuple[Claim, Quote]]:

@@ -50,6 +50,7 @@ KEYS: Table = {
     "training.max_norm": ratio("train.max_grad_norm"),
     "checkpoint.interval": ratio("save.steps"),
     "checkpoint.keep_latest_k": count("save.limit"),
+    "validator.freq": ratio("eval.steps"),
     "validation.freq": ratio("eval.steps"),
     "validation.local_batch_size": count("eval.batch"),
     "checkpoint.load_only": flag("resume.on"),
@@ -57,11 +58,22 @@ KEYS: Table = {
 }
 
 
+SECTIONS = (
+    *("optimizer", "lr_scheduler", "parallelism", "checkpoint", "activation_checkpoint"),
+    *("dataloader", "validator", "metrics", "compile"),
+)
+
+
 def matches(settings: Settings) -> bool:
     """Say whether the sections are torchtitan's."""
     if settings.names("training", "parallelism") == 2 or settings.names("job", "training") == 2:
         return any(row.key.startswith("training.") for row in settings)
     return settings.names("activation_checkpoint", "training", "metrics") >= 3
+
+
+def matches_sections(settings: Settings) -> bool:
+    """Say whether the calls inside a call of a script are torchtitan's sections."""
+    return settings.names("training") == 1 and settings.names(*SECTIONS) >= 2
 
 
 def closes(settings: Settings) -> tuple[str, ...]:
