@@ -111,22 +111,23 @@ def place_of(
             inside = [quote for quote in inside if quote in gate.quotes]
         if inside:
             return inside[-1]
-    read = [quote for quote in gate.quotes if quote.artifact in rows]
+    told = [quote for quote in quotes_about(gate, book) if quote.artifact in rows]
+    return max(told, key=lambda quote: (quote.line, quote.column or 0), default=None)
+
+
+def quotes_about(gate: Verdict, book: FactBook) -> tuple[Quote, ...]:
+    """Return the places that a gate read, without those that only say what kind of job it is.
+
+    Where it read nothing else, these are what there is.
+    """
     facts = [fact for fact in map(book.get, sorted(gate.read)) if fact is not None]
-    context = {
-        quote
-        for fact in facts
-        if fact.key.startswith(_CONTEXT) and fact.key not in _LISTED
-        for quote in fact.quotes
-    }
-    about = [
-        quote
-        for fact in facts
-        if fact.key in _LISTED or not fact.key.startswith(_CONTEXT)
-        for quote in fact.quotes
-    ]
-    told = [quote for quote in read if quote in about or quote not in context]
-    return max(told or read, key=lambda quote: (quote.line, quote.column or 0), default=None)
+    about: set[Quote] = set()
+    context: set[Quote] = set()
+    for fact in facts:
+        if fact.key not in _LISTED:  # those hold every setting's place
+            (context if fact.key.startswith(_CONTEXT) else about).update(fact.quotes)
+    told = tuple(quote for quote in gate.quotes if quote in about or quote not in context)
+    return told or gate.quotes
 
 
 def _key_at(place: Quote, book: FactBook) -> str | None:
