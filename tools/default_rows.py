@@ -34,6 +34,8 @@ FROM_SCHEMA: dict[
             "save.only_model": (("save_only_model", {}),),
             "loss.impl": (("use_liger_kernel", {"False": "full"}),),
             "train.amp": (("bf16", {"False": "none"}),),
+            "train.learning_rate": (("learning_rate", {"5e-05": 5e-5}),),
+            "save.strategy": (("save_strategy", {"steps": "steps"}),),
         },
     ),
     "trl-sft": (
@@ -42,12 +44,16 @@ FROM_SCHEMA: dict[
         {
             "train.seq_len": (("max_length", {}), ("max_seq_length", {})),
             "train.packing": (("packing", {}),),
+            "train.learning_rate": (("learning_rate", {"2e-05": 2e-5}),),
         },
     ),
     "trl-dpo": (
         "trl",
         ("trl.DPOConfig",),
-        {"train.seq_len": (("max_length", {}),)},
+        {
+            "train.seq_len": (("max_length", {}),),
+            "train.learning_rate": (("learning_rate", {"1e-06": 1e-6}),),
+        },
     ),
     "trl-grpo": (
         "trl",
@@ -55,6 +61,7 @@ FROM_SCHEMA: dict[
         {
             "gen.max_new_tokens": (("max_completion_length", {}),),
             "gen.colocated_engine": (("use_vllm", {}),),
+            "train.learning_rate": (("learning_rate", {"1e-06": 1e-6}),),
         },
     ),
     "peft": (
