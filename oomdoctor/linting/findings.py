@@ -121,13 +121,13 @@ def quotes_about(gate: Verdict, book: FactBook) -> tuple[Quote, ...]:
     Where it read nothing else, these are what there is.
     """
     facts = [fact for fact in map(book.get, sorted(gate.read)) if fact is not None]
-    about: set[Quote] = set()
-    context: set[Quote] = set()
-    for fact in facts:
-        if fact.key not in _LISTED:  # those hold every setting's place
-            (context if fact.key.startswith(_CONTEXT) else about).update(fact.quotes)
-    told = tuple(quote for quote in gate.quotes if quote in about or quote not in context)
-    return told or gate.quotes
+    context = {
+        quote
+        for fact in facts
+        if fact.key.startswith(_CONTEXT) and fact.key not in _LISTED
+        for quote in fact.quotes
+    }
+    return tuple(quote for quote in gate.quotes if quote not in context) or gate.quotes
 
 
 def _key_at(place: Quote, book: FactBook) -> str | None:
