@@ -86,7 +86,7 @@ def _finding(
         column=place.column if place else None,
         end_column=place.end_column if place else None,
         key=_key_at(place, book) if place else None,
-        quotes=tuple(_whole(rows, quote) for quote in gate.quotes),
+        quotes=tuple(_whole(rows, quote) for quote in quotes_about(gate, book)),
         fixes=prescriptions_of(rule, book, readings),
         assumed=standing.assumed,
         breaks=standing.breaks,
