@@ -187,7 +187,7 @@ def _edit(target: Target, home: str, dialect: str, wanted: Mapping[str, object])
         from oomdoctor.configs import python_edit
 
         return python_edit.edit(target.text, wanted, dialect)
-    if kind not in ("yaml", "json") or not (target.whole or _is_of(target, home)):
+    if kind not in ("yaml", "json", "toml") or not (target.whole or _is_of(target, home)):
         return None
     if kind == "yaml" and target.text.lstrip()[:1] == "{":
         kind = "json"
@@ -200,6 +200,10 @@ def _editor(kind: str) -> Editor:
         from oomdoctor.configs import yaml_edit
 
         return yaml_edit
+    if kind == "toml":
+        from oomdoctor.configs import toml_edit
+
+        return toml_edit
     from oomdoctor.configs import json_edit
 
     return json_edit
