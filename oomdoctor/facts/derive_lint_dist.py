@@ -43,6 +43,11 @@ def _exported() -> re.Pattern[str]:
     return re.compile(r"^(?:[\w-]+\.)*export_device = auto$", re.MULTILINE)
 
 
+@cache
+def _merges() -> re.Pattern[str]:
+    return re.compile(r"^call (?:\w+\.)*merge_and_unload$", re.MULTILINE)
+
+
 @derives("model.fp8_blocks", reads=("model.name", "quant.kind", SETTINGS))
 def fp8_blocks(facts: Inputs) -> Outcome | None:
     """Checkpoints of Qwen, DeepSeek, GLM and MiniMax by their name, or the model's own config."""
@@ -102,7 +107,7 @@ def merge_on_gpu(facts: Inputs) -> Outcome | None:
     """A call that merges with the base on a card, or an export with its device left open."""
     if facts.maybe_text("job.task") == "merge" and _exported().search(facts.text(SETTINGS)):
         return Outcome(value=True, source="export_device auto takes the card")
-    if "call merge_and_unload" not in facts.text("job.calls").replace("model.", ""):
+    if not _merges().search(facts.text("job.calls")):
         return None
     placed = facts.text("dist.device_map").lower()
     on_card = "cuda" in placed or re.fullmatch(r"\{['\"]{2}: ?\d\}", placed) is not None

@@ -8,7 +8,7 @@ ROWS = (
     ratio("train.weight_decay", "Weight decay."),
     ratio("train.label_smoothing", "Label smoothing."),
     ratio("lora.dropout", "Dropout of the adapter."),
-    count("save.limit", "Checkpoints that are kept."),
+    count("save.limit", "Checkpoints that are kept.", closed_by=("train-config",)),
     text(
         "job.calls",
         "Names that a script imports, defines and calls, one per line in their order:"
