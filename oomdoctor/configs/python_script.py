@@ -106,6 +106,7 @@ KEYS: Table = {
         (Claim("train.pad_is_eos", value=True),) if "eos_token" in str(value) else ()
     ),
     "tokenizer.padding": vocabulary_memory.padding,
+    "tokenizer.truncation": flag("train.truncation"),
     "device": nothing,
     "n_layer": count("model.layers"),
     "n_head": count("model.heads"),

@@ -72,6 +72,26 @@ def foreach(facts: Inputs) -> Outcome | None:
 
 
 @cache
+def _spilling() -> re.Pattern[str]:
+    return re.compile(
+        r"^(?:[\w-]+\.)*(?:use_badam|use_lomo|lisa_\w+|use_galore|use_apollo) = (?!false|null)",
+        re.MULTILINE,
+    )
+
+
+@derives("optimizer.few_states", reads=("optimizer.name", _SETTINGS))
+def few_states(facts: Inputs) -> Outcome | None:
+    """Whether states are paged out, kept for some layers at a time, or projected to low rank."""
+    if _spilling().search(facts.glance(_SETTINGS)) is not None:
+        return Outcome(value=True, source="layers take turns, or states are projected")
+    name = (facts.settled("optimizer.name") or "").lower()
+    if not name:
+        return None
+    words = ("paged", "layerwise", "lomo", "galore", "apollo", "badam", "lisa")
+    return Outcome(value=any(word in name for word in words), source=f"optimizer {name}")
+
+
+@cache
 def _optim() -> re.Pattern[str]:
     return re.compile(r"^(?:[\w-]+\.)*optim = (?!null)", re.MULTILINE)
 
@@ -140,4 +160,4 @@ def keeps_much(facts: Inputs) -> Outcome | None:
 
 
 EVERYWHERE = (keeps_much,)
-STEPS = (batch_unset, foreach, prepared, uses_cache, keeps_much)
+STEPS = (batch_unset, few_states, foreach, prepared, uses_cache, keeps_much)

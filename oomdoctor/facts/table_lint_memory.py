@@ -62,6 +62,7 @@ ROWS = (
     ratio("overheads.kbit_share", "overheads.kbit_upcast as a share of the card."),
     size("quant.double_saves", "What double quantisation would save on the linears (formula)."),
     boolean("train.batch_unset", "Nothing sets the rows per device, so the library's 8 are used."),
+    boolean("optimizer.few_states", "States are paged out, projected, or kept for a few layers."),
     boolean("optimizer.foreach", "The step holds temporaries as large as the gradients."),
     boolean("eval.uses_cache", "Evaluation builds a key/value cache for each batch."),
     boolean("eval.keeps_much", "Logits of the whole evaluation set would fill much of the card."),
