@@ -34,7 +34,7 @@ from oomdoctor.facts.derivation import (
     apply,
     derives,
 )
-from oomdoctor.memory import activation_parts, dist_sizes, engine_sizes, lint_sizes, states
+from oomdoctor.memory import activation_parts, dist_sizes, engine_sizes, lint_sizes, overheads, states
 
 if TYPE_CHECKING:
     from oomdoctor.facts.book import FactBook
@@ -246,6 +246,7 @@ STEPS = (
     gradients,
     context,
     *activation_parts.STEPS,
+    overheads.kbit_upcast,
     *lint_sizes.STEPS,
     all_states,
     peak,
