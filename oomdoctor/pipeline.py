@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from oomdoctor.evidence.source import Progress, Source
     from oomdoctor.inputs import Item
     from oomdoctor.model.core import Fact, Failure
+    from oomdoctor.model.lint import UnderstoodRow
     from oomdoctor.model.plan import Diagnosis
     from oomdoctor.reading import FileReading
     from oomdoctor.rules.shape import RuleSet
@@ -109,7 +110,7 @@ def assemble(gathered: Gathered, given: Sequence[Fact] = ()) -> FactBook:
 
 def concluded(gathered: Gathered, book: FactBook, ruleset: RuleSet) -> Diagnosis:
     """Return what the rules come to on a book of what was gathered."""
-    return conclude(
+    diagnosis = conclude(
         book,
         ruleset=ruleset,
         failures=gathered.failures,
@@ -119,6 +120,21 @@ def concluded(gathered: Gathered, book: FactBook, ruleset: RuleSet) -> Diagnosis
         sources=derived_sources(),
         logs=gathered.logs,
     )
+    return replace(diagnosis, understood=_understood(gathered, book))
+
+
+def _understood(gathered: Gathered, book: FactBook) -> tuple[UnderstoodRow, ...]:
+    """Return the job as its configs tell it; nothing where none was given."""
+    if not gathered.readings:
+        return ()
+    from oomdoctor.facts import derive_lint
+    from oomdoctor.reason.understood import understood
+
+    try:
+        return understood(derive_lint.derive(book))
+    except Exception as fault:  # noqa: BLE001 - an extra table never prevents an answer
+        gathered.notes.append(f"the job was not summed up: {type(fault).__name__}: {fault}")
+        return ()
 
 
 def derived_sources() -> Mapping[str, Sequence[str]]:

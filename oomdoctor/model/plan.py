@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from oomdoctor.model.core import Artifact, Conflict, Fact, Failure, Finding, Quote, RuleFault
+    from oomdoctor.model.lint import UnderstoodRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,3 +175,10 @@ class Diagnosis:
     artifacts: tuple[Artifact, ...] = ()
     notes: tuple[str, ...] = ()
     signs: tuple[Quote, ...] = ()
+    understood: tuple[UnderstoodRow, ...] = ()
+
+    @property
+    def job_files(self) -> tuple[str, ...]:
+        """Return the files that describe the job."""
+        found = [one for one in self.artifacts if one.kind in ("config", "script")]
+        return tuple(one.path or one.id for one in found)

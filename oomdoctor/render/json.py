@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from oomdoctor.model.core import Conflict, Fact, Failure, Finding, Quote
+    from oomdoctor.model.lint import UnderstoodRow
     from oomdoctor.model.plan import (
         Diagnosis,
         Fingerprint,
@@ -64,7 +65,20 @@ def as_dict(diagnosis: Diagnosis) -> dict[str, Json]:
         "not_evaluated": [
             {"code": one.code, "needs": list(one.needs)} for one in diagnosis.not_evaluated
         ],
+        "understood": [understood_row(one) for one in diagnosis.understood],
         **_remarks(diagnosis),
+    }
+
+
+def understood_row(row: UnderstoodRow) -> Json:
+    """Return a row of the job as understood as plain values."""
+    return {
+        "group": row.group,
+        "name": row.name,
+        "text": row.text,
+        "origin": row.origin.value,
+        "source": row.source,
+        "bytes": row.bytes,
     }
 
 

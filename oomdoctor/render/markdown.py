@@ -48,6 +48,7 @@ def to_markdown(diagnosis: Diagnosis, *, view: View | None = None) -> str:
         *_fixes(diagnosis, shown),
         *_next(diagnosis.next_measurements),
         *_balance(diagnosis),
+        *_job(diagnosis),
         *_side(diagnosis.side_findings),
         *_remarks(diagnosis),
         f"<sub>oomdoctor {__version__}</sub>",
@@ -55,6 +56,14 @@ def to_markdown(diagnosis: Diagnosis, *, view: View | None = None) -> str:
     if shown.next_only:
         parts = _next(diagnosis.next_measurements) or ["No measurement would change the answer."]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _job(diagnosis: Diagnosis) -> list[str]:
+    if not diagnosis.understood:
+        return []
+    from oomdoctor.render.lint.markdown import understood_table
+
+    return understood_table(diagnosis.understood, diagnosis.job_files)
 
 
 def details(summary: str, parts: Sequence[str]) -> list[str]:

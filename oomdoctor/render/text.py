@@ -22,6 +22,17 @@ if TYPE_CHECKING:
 
     Section = Callable[[Diagnosis, Theme, View], list[Line]]
 
+
+def job(diagnosis: Diagnosis, theme: Theme, view: View) -> list[Line]:
+    """Lay out the job as its configs tell it, with its memory by formula."""
+    del view
+    if not diagnosis.understood:
+        return []
+    from oomdoctor.render.lint.understood import tables
+
+    return tables(diagnosis.understood, diagnosis.job_files, theme)
+
+
 SECTIONS: Sequence[Section] = (
     verdict,
     balance,
@@ -29,6 +40,7 @@ SECTIONS: Sequence[Section] = (
     causes,
     fixes,
     next_steps,
+    job,
     side_findings,
     conflicts,
     not_evaluated,

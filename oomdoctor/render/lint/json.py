@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 from oomdoctor import __version__
 from oomdoctor.linting.fingerprint import fingerprint
 from oomdoctor.linting.order import counts, in_order
-from oomdoctor.render.json import SCHEMA_VERSION, Json, conflict, prescription, quotes
+from oomdoctor.render.json import (
+    SCHEMA_VERSION,
+    Json,
+    conflict,
+    prescription,
+    quotes,
+    understood_row,
+)
 from oomdoctor.render.lint.words import dialect_name
 
 if TYPE_CHECKING:
@@ -93,17 +100,7 @@ def as_finding(finding: LintFinding, file: FileReport, *, root: str) -> dict[str
 def _job(job: JobReport) -> Json:
     return {
         "files": [file.path for file in job.files],
-        "understood": [
-            {
-                "group": row.group,
-                "name": row.name,
-                "text": row.text,
-                "origin": row.origin.value,
-                "source": row.source,
-                "bytes": row.bytes,
-            }
-            for row in job.understood
-        ],
+        "understood": [understood_row(row) for row in job.understood],
         "not_evaluated": [
             {"code": one.code, "needs": list(one.needs)} for one in job.not_evaluated
         ],

@@ -26,6 +26,8 @@ from oomdoctor.render.markdown import details
 from oomdoctor.render.words import SAFETY, sentence, settings_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from oomdoctor.model.lint import FileReport, JobReport, LintFinding, LintReport, UnderstoodRow
     from oomdoctor.model.plan import Patch, Prescription
 
@@ -90,12 +92,16 @@ def _patch(patch: Patch) -> str:
 
 
 def _understood(job: JobReport) -> list[str]:
-    if not job.understood:
+    return understood_table(job.understood, [file.path for file in job.files])
+
+
+def understood_table(rows: Sequence[UnderstoodRow], files: Sequence[str]) -> list[str]:
+    """Return the job as understood as a folded table; nothing where it was not understood."""
+    if not rows:
         return []
-    rows = [_row(row) for row in job.understood]
-    table = "\n".join(["| what | is | how it is known |", "|---|---|---|", *rows])
-    files = ", ".join(file.path for file in job.files)
-    return details(f"The job as understood: {files}", [table])
+    head = ["| what | is | how it is known |", "|---|---|---|"]
+    table = "\n".join([*head, *(_row(row) for row in rows)])
+    return details(f"The job as understood: {', '.join(files)}", [table])
 
 
 def _row(row: UnderstoodRow) -> str:

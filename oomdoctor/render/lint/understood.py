@@ -37,12 +37,20 @@ SAID = {Origin.ASSUMED: "assumed"}
 
 def understood(job: JobReport, theme: Theme) -> list[Line]:
     """Return the tables about a job and its memory; nothing where it was not understood."""
-    rows = {group: [row for row in job.understood if row.group == group] for group in (JOB, MEMORY)}
-    width = max((cells(row.name) for row in job.understood), default=0)
+    return tables(job.understood, [file.path for file in job.files], theme)
+
+
+def tables(
+    understood_rows: Sequence[UnderstoodRow], files: Sequence[str], theme: Theme
+) -> list[Line]:
+    """Return the tables of rows about the job that these files are."""
+    rows = {
+        group: [row for row in understood_rows if row.group == group] for group in (JOB, MEMORY)
+    }
+    width = max((cells(row.name) for row in understood_rows), default=0)
     lines: list[Line] = []
     if rows[JOB]:
-        files = ", ".join(file.path for file in job.files)
-        lines.append(heading(f"The job as understood: {safe(files, theme)}"))
+        lines.append(heading(f"The job as understood: {safe(', '.join(files), theme)}"))
         for row in rows[JOB]:
             lines += _row(row, theme, width=width, mark="")
     if rows[MEMORY]:
