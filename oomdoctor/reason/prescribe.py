@@ -34,6 +34,7 @@ _ALIASES = {
     "plain": ("python",),
     "hf_trainer": ("hf_trainer", "trl"),
 }
+_TRL_CALLS = ("SFTConfig(", "DPOConfig(", "GRPOConfig(", "KTOConfig(", "RewardConfig(")
 # Engines and the spellings that they take; a flag of one engine is no advice for another.
 _ENGINES = {"vllm": ("vllm", "trl", "python"), "sglang": ("sglang", "python")}
 _ENGINE_FLAGS = frozenset({"vllm", "sglang"})
@@ -236,6 +237,8 @@ def _dialects_of(readings: Sequence[ConfigReading], fix: Fix) -> tuple[str, ...]
     wanted: dict[str, None] = {}
     for reading in readings:
         names = _ALIASES.get(reading.dialect, (reading.dialect,))
+        if reading.dialect == "python" and not any(mark in reading.text for mark in _TRL_CALLS):
+            names = ("python", "hf_trainer", "trl")
         found = next((name for name in names if name in fix.patch), None)
         if found is not None:
             wanted[found] = None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from oomdoctor.configs.dialect import ConfigReading
 from oomdoctor.reason.prescribe import prescribe
 from oomdoctor.reason.rank import rank
@@ -202,6 +204,20 @@ def test_a_given_file_gets_a_diff() -> None:
     assert patches[0].file == "a.yaml"
     assert patches[0].diff is not None
     assert "+micro_batch_size: 2" in patches[0].diff
+
+
+@pytest.mark.parametrize(
+    ("call", "dialect"), [("TrainingArguments", "hf_trainer"), ("SFTConfig", "trl")]
+)
+def test_a_script_is_edited_at_the_arguments_that_it_has(call: str, dialect: str) -> None:
+    keys = {"fp16": False}
+    rules = one_rule(fix("x", patch={"trl": keys, "hf_trainer": keys}))
+    text = f"import trl\nargs = {call}(fp16=True)\n"
+    script = ConfigReading(source_id="a.py", dialect="python", facts=(), text=text, path="a.py")
+
+    (made,) = plan(rules, SEEN, script).prescriptions[0].patches
+
+    assert (made.dialect, made.file) == (dialect, "a.py")
 
 
 def test_what_the_file_holds_already_is_suppressed() -> None:
