@@ -212,7 +212,8 @@ def scalar_text(value: object, *, old: str = "", style: bool = False) -> str:
     if value is None:
         return "null"
     if isinstance(value, (int, float)):
-        return repr(value)
+        text = repr(value)  # without a point, 1e-05 would be read as a text
+        return text.replace("e", ".0e") if "e" in text and "." not in text else text
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(scalar_text(item) for item in value) + "]"
     if isinstance(value, dict):

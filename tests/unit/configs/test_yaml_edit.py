@@ -41,3 +41,10 @@ def test_a_key_is_put_where_its_mapping_ends(before: str, after: str) -> None:
 )
 def test_every_form_of_a_value_can_be_replaced(before: str, after: str) -> None:
     assert edit(before, {"k": 7}) == after
+
+
+@pytest.mark.parametrize(
+    ("value", "written"), [(1e-5, "1.0e-05"), (2.5e-5, "2.5e-05"), (0.1, "0.1"), (1e22, "1.0e+22")]
+)
+def test_a_small_number_is_written_so_that_it_stays_a_number(value: float, written: str) -> None:
+    assert edit("k: 1\n", {"k": value}) == f"k: {written}\n"
