@@ -46,10 +46,7 @@ def _job(path: str, held: dict[str, LintFile], named: dict[str, tuple[str, ...]]
 
 def _names_of(file: LintFile, held: dict[str, LintFile], *, follow: bool) -> tuple[str, ...]:
     """Return the paths of the files that a file names, those that are read for it included."""
-    try:
-        from oomdoctor.configs.links import linked
-    except ImportError:
-        return ()
+    from oomdoctor.configs.links import linked
 
     known = {_same(path): path for path in held}
     found: dict[str, None] = {}
