@@ -25,6 +25,7 @@ SAMPLES = {
     "axolotl": YAML_SAMPLE,
     "llamafactory": YAML_SAMPLE,
     "accelerate": YAML_SAMPLE,
+    "fsdp": YAML_SAMPLE,
     "torchtune": YAML_SAMPLE,
     "deepspeed": JSON_SAMPLE,
 }

@@ -15,7 +15,8 @@ class ConfigReading:
     """The facts of one config with their places, and the text that patches are made against.
 
     `dialect` is one of hf_trainer, trl, axolotl, llamafactory, unsloth, deepspeed, accelerate,
-    torchtune, lightning, diffusers, vllm, sglang, python, shell, hub_config, adapter_config, notes.
+    fsdp, torchtune, torchtitan, lightning, nanogpt, diffusers, vllm, sglang, python, shell,
+    hub_config, adapter_config, notes.
     `closes` names the artifact kinds that this config makes complete (`train-config`, ...).
     """
 
