@@ -34,7 +34,14 @@ from oomdoctor.facts.derivation import (
     apply,
     derives,
 )
-from oomdoctor.memory import activation_parts, dist_sizes, engine_sizes, lint_sizes, overheads, states
+from oomdoctor.memory import (
+    activation_parts,
+    dist_sizes,
+    engine_sizes,
+    lint_sizes,
+    overheads,
+    states,
+)
 
 if TYPE_CHECKING:
     from oomdoctor.facts.book import FactBook
