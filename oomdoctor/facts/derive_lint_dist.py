@@ -132,7 +132,7 @@ def varying_shapes(facts: Inputs) -> Outcome | None:
     if packed:
         return Outcome(value=False, source="rows are packed to the limit")
     collated = facts.text("job.framework") in COLLATED and facts.text("job.task") in LENGTHS
-    if packed is False and collated:
+    if (packed is False or "train-config" in facts.closed) and collated:
         return Outcome(
             value=True, source="the collator pads to the longest row of a batch", guess=True
         )
