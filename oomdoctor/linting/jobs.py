@@ -23,9 +23,10 @@ def jobs_of(files: Sequence[LintFile], *, together: bool, follow: bool = True) -
     if together:
         return (Job(tuple(files)),) if files else ()
     held = {file.path: file for file in files}
+    real = {os.path.realpath(path): path for path in held}
     named: dict[str, tuple[str, ...]] = {}
     for file in files:
-        named[file.path] = _names_of(file, held, follow=follow)
+        named[file.path] = _names_of(file, held, real, follow=follow)
     inner = {path for paths in named.values() for path in paths}
     jobs = [_job(file.path, held, named) for file in files if file.path not in inner]
     placed = {file.path for job in jobs for file in job.files}
@@ -44,23 +45,22 @@ def _job(path: str, held: dict[str, LintFile], named: dict[str, tuple[str, ...]]
     return Job(tuple(order.values()))
 
 
-def _names_of(file: LintFile, held: dict[str, LintFile], *, follow: bool) -> tuple[str, ...]:
-    """Return the paths of the files that a file names, those that are read for it included."""
+def _names_of(
+    file: LintFile, held: dict[str, LintFile], real: dict[str, str], *, follow: bool
+) -> tuple[str, ...]:
+    """Return the paths of the files that a file names; those not given are read and `held`."""
     from oomdoctor.configs.links import linked
 
-    known = {_same(path): path for path in held}
     found: dict[str, None] = {}
     for path in linked(file.readings):
-        given = known.get(_same(path))
+        given = real.get(os.path.realpath(path))
         if given is not None and given != file.path:
             found[given] = None
         elif given is None and follow:
             other = read_file(path)
             if other.fault is None and other.dialect is not None:
                 held[path] = other
+                real[os.path.realpath(path)] = path
                 found[path] = None
     return tuple(found)
 
-
-def _same(path: str) -> str:
-    return os.path.realpath(path)

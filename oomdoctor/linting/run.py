@@ -66,12 +66,12 @@ def lint(
 
 def lint_files(files: Sequence[LintFile], wanted: Wanted) -> LintReport:
     """Lint files that have been read."""
-    ruleset = _ruleset(wanted)
+    rules = _split(_ruleset(wanted))
     stated = stated_facts(wanted)
     jobs: list[JobReport] = []
     faults: list[RuleFault] = []
     for job in jobs_of(files, together=wanted.together):
-        report, more = _report(job, ruleset, stated, wanted)
+        report, more = _report(job, rules, stated, wanted)
         jobs.append(report)
         faults += more
     return LintReport(
@@ -122,14 +122,14 @@ def _ruleset(wanted: Wanted) -> RuleSet:
 
 
 def _report(
-    job: Job, ruleset: RuleSet, stated: Sequence[Fact], wanted: Wanted
+    job: Job, rules: tuple[RuleSet, RuleSet], stated: Sequence[Fact], wanted: Wanted
 ) -> tuple[JobReport, tuple[RuleFault, ...]]:
     from oomdoctor.linting.versions import found_versions
     from oomdoctor.reason.understood import understood
 
     versions = found_versions(job) if wanted.search else ()
     book = book_of(job, given=stated, versions=versions)
-    whole, single = _split(ruleset)
+    whole, single = rules
     judged = judge(whole, book, job)
     findings = [*judged.findings, *_of_items(single, book, job)]
     files = tuple(_file(file, findings, number == 0) for number, file in enumerate(job.files))
