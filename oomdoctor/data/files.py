@@ -140,16 +140,20 @@ def kind_of(name: str, head: bytes, *, size: int) -> str:
     if start.startswith(b"["):
         return "json"
     if start.startswith(b"{"):
-        return "lines" if _first_line_is_whole(start, whole=size <= len(head)) else "json"
+        return _of_objects(start, whole=size <= len(head), single=name.endswith(".json"))
     return "text"
 
 
-def _first_line_is_whole(start: bytes, *, whole: bool) -> bool:
+def _of_objects(start: bytes, *, whole: bool, single: bool) -> str:
+    """Tell lines of objects from one object; `single` where the name speaks for one."""
     line, newline, rest = start.partition(b"\n")
-    if not newline and not whole:
-        return True  # one long line: an object of a JSON file has more of them
+    if single and not rest.strip() and (whole or not newline):
+        return "json"
+    if not newline:
+        return "lines"
     try:
         json.loads(line)
     except ValueError:
-        return bool(newline) and rest.lstrip().startswith(b"{") and line.rstrip().endswith(b"}")
-    return True
+        broken = line.rstrip().endswith(b"}") and rest.lstrip().startswith(b"{")
+        return "lines" if broken else "json"
+    return "lines"

@@ -38,11 +38,12 @@ def template_text(folder: Path, config: Mapping[str, Any]) -> str | None:
 def renderer(text: str, config: Mapping[str, Any]) -> Render:
     """Compile a template; the function returned raises BadRowError for messages it refuses."""
     sandbox = need("jinja2.sandbox", purpose="a chat template", extra="data")
+    extensions = need("jinja2.ext", purpose="a chat template", extra="data")
     jinja2 = need("jinja2", purpose="a chat template", extra="data")
     environment = sandbox.ImmutableSandboxedEnvironment(
         trim_blocks=True,
         lstrip_blocks=True,
-        extensions=["jinja2.ext.loopcontrols", _generation(jinja2)],
+        extensions=["jinja2.ext.loopcontrols", _generation(extensions, jinja2)],
     )
     environment.filters["tojson"] = _to_json
     environment.globals["raise_exception"] = _refuse
@@ -68,7 +69,7 @@ def renderer(text: str, config: Mapping[str, Any]) -> Render:
     return render
 
 
-def _generation(jinja2: Any) -> type:  # noqa: ANN401 - a module
+def _generation(extensions: Any, jinja2: Any) -> type:  # noqa: ANN401 - modules
     """Return the extension for `{% generation %}`, which marks what the model is to say."""
 
     def parse(_: object, parser: Any) -> Any:  # noqa: ANN401 - jinja2's own classes
@@ -77,7 +78,7 @@ def _generation(jinja2: Any) -> type:  # noqa: ANN401 - a module
         return jinja2.nodes.Scope(body, lineno=line)
 
     body = {"tags": {"generation"}, "parse": parse, "identifier": "generation"}
-    return type("Generation", (jinja2.ext.Extension,), body)
+    return type("Generation", (extensions.Extension,), body)
 
 
 def _token(value: object) -> str:

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from oomdoctor.data.layouts import BadRowError
 from oomdoctor.data.template import CONFIG, renderer, template_text
 from oomdoctor.errors import InputError, Location
 from oomdoctor.extras import need
@@ -32,8 +33,17 @@ class Tokens(NamedTuple):
     path: str
 
     def render(self) -> Render | None:
-        """Return the chat template ready to be filled in."""
-        return None if self.template is None else renderer(self.template, self.config)
+        """Return the chat template ready to be filled in; InputError where it is none."""
+        if self.template is None:
+            return None
+        try:
+            return renderer(self.template, self.config)
+        except BadRowError as error:
+            raise InputError(
+                str(error),
+                location=Location(path=self.path),
+                hint="--no-template counts without it",
+            ) from error
 
     @property
     def limit(self) -> int | None:
