@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.configs import scalars
-from oomdoctor.configs.claims import Claim, Convert, count, flag, word
+from oomdoctor.configs.claims import Claim, Convert, count, flag, when_true, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +33,7 @@ def eval_rows(value: Plain) -> Iterator[Claim]:
 
 ROWS: tuple[tuple[str, Convert], ...] = (
     ("padding", padding),
+    ("pad_to_sequence_len", when_true(Claim("train.padding", "max_length"))),
     ("group_by_length", flag("train.group_by_length")),
     ("train_sampling_strategy", _sampling),
     ("val_set_size val_size", eval_rows),

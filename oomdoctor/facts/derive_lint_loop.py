@@ -129,22 +129,31 @@ def uses_cache(facts: Inputs) -> Outcome | None:
     return Outcome(value=True, source="use_cache is on in a decoder's config", guess=True)
 
 
+def _small_logits(facts: Inputs) -> str | None:
+    """Return why an output is no vocabulary per token, None where it is; unknown without a task."""
+    if facts.maybe_text("job.framework") == "llamafactory":
+        return "LLaMA-Factory reduces logits to ids"
+    kind, task = facts.maybe_text("model.kind"), facts.maybe_text("job.task")
+    if kind is None and task is None:
+        raise MissingFactError("model.kind")
+    tokens = kind in (None, "causal-lm") and task in (None, *_TOKEN_TASKS)
+    return None if tokens else "no logits per token and vocabulary entry"
+
+
 @derives(
     "eval.keeps_much",
     reads=(
         *("eval.compute_metrics", "data.eval_rows", "train.seq_len", "model.vocab", "model.kind"),
-        *("job.task", *_CAPACITY),
+        *("job.task", "job.framework", *_CAPACITY),
     ),
 )
 def keeps_much(facts: Inputs) -> Outcome | None:
     """Whether the logits of the whole evaluation set are over 10 % of the card, if kept there."""
     if not facts.flag("eval.compute_metrics"):
         return None
-    kind, task = facts.maybe_text("model.kind"), facts.maybe_text("job.task")
-    if kind not in (None, "causal-lm") or task not in (None, *_TOKEN_TASKS):
-        return Outcome(value=False, source="no logits per token and vocabulary entry")
-    if kind is None and task is None:
-        return None
+    small = _small_logits(facts)
+    if small is not None:
+        return Outcome(value=False, source=small)
     rows, length = facts.maybe_int("data.eval_rows"), facts.maybe_int("train.seq_len")
     vocab = facts.maybe_int("model.vocab")
     if rows is None or length is None or vocab is None:
