@@ -163,9 +163,11 @@ def _known(book: FactBook, name: str, fact: Fact) -> UnderstoodRow:
     size = int(fact.value)
     text = format_size(size)
     share = book.get("peak.share") if fact.key == "peak.formula" else None
+    whole = None
     if share is not None:
         card = book.value("gpu.name") or "the card"
-        text += f" of {format_size(int(book.facts['gpu.nominal'].value))} ({card})"
+        whole = int(book.facts["gpu.nominal"].value)
+        text += f" of {format_size(whole)} ({card})"
     return UnderstoodRow(
         group="memory",
         name=name,
@@ -173,6 +175,7 @@ def _known(book: FactBook, name: str, fact: Fact) -> UnderstoodRow:
         origin=fact.origin,
         source=f"{MARK}{fact.source}",
         bytes=size,
+        of_bytes=whole,
     )
 
 

@@ -79,6 +79,7 @@ def understood_row(row: UnderstoodRow) -> Json:
         "origin": row.origin.value,
         "source": row.source,
         "bytes": row.bytes,
+        "of_bytes": row.of_bytes,
     }
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from oomdoctor.render.theme import Theme
 
 JOB, MEMORY = "job", "memory"
+MARK = "formula: "
 SUM = "sum"  # the row of the sum starts with this word
 WIDEST_BAR = 80
 STYLES = 4
@@ -99,9 +100,9 @@ def _source(row: UnderstoodRow) -> str:
     if row.group == MEMORY and row.bytes is None:
         return ""
     word = SAID.get(row.origin, "")
-    if not row.source or not word or word in row.source:
-        return row.source or word
-    return f"{word}: {row.source}"
+    # the heading says already that figures of memory are formulas
+    source = (row.source or "").removeprefix(MARK)
+    return ": ".join(part for part in (word, source) if part)
 
 
 def _row(row: UnderstoodRow, theme: Theme, *, width: int, mark: str, style: str = "") -> list[Line]:
