@@ -30,6 +30,31 @@ capacity of 23.64 GiB of which 412.19 MiB is free. Including non-PyTorch memory,
 23.23 GiB memory in use. Of the allocated memory 22.51 GiB is allocated by PyTorch, and 271.05 MiB \
 is reserved by PyTorch but unallocated.
 """
+CONFIG = """\
+base_model: meta-llama/Llama-3.1-8B-Instruct
+load_in_4bit: true
+adapter: qlora
+datasets:
+  - path: data/notes.jsonl
+    type: chat_template
+sequence_len: 4096
+sample_packing: true
+lora_r: 32
+lora_alpha: 16
+lora_target_linear: true
+gradient_accumulation_steps: 4
+micro_batch_size: 2
+num_epochs: 3
+optimizer: adamw_bnb_8bit
+lr_scheduler: cosine
+learning_rate: 0.0002
+warmup_ratio: 0.1
+bf16: auto
+gradient_checkpointing: true
+evals_per_epoch: 4
+val_set_size: 0.05
+output_dir: out
+"""
 SPY = """
 import sys
 from oomdoctor.cli.main import run
@@ -53,12 +78,14 @@ class Cost(NamedTuple):
     wall_ms: float
 
 
-def goals(log: str) -> list[Goal]:
+def goals(log: str, config: str) -> list[Goal]:
     """Return the commands that are measured."""
     return [
         Goal("--help", ("--help",), 1.5),
         Goal("diagnose", ("diagnose", log), 3.0),
         Goal("diagnose --format json", ("diagnose", log, "--format", "json"), 3.0),
+        Goal("lint", ("lint", config), 6.0),
+        Goal("lint --format json", ("lint", config, "--format", "json"), 6.0),
     ]
 
 
@@ -133,7 +160,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "crash.log"
         log.write_text(LOG, encoding="utf-8")
-        wanted = goals(str(log))
+        config = Path(folder) / "train.yaml"
+        config.write_text(CONFIG, encoding="utf-8")
+        wanted = goals(str(log), str(config))
         commands = [BASELINE, *(("-m", "oomdoctor", *goal.arguments) for goal in wanted)]
         baseline, *costs = measure(commands, runs=asked.runs)
         report("import click", baseline, baseline)
