@@ -24,6 +24,7 @@ KIN = {  # dialects whose files take the settings of the key as well
     "python": (),
 }
 FRAMEWORKS = {"transformers": "hf_trainer"}
+SCRIPTS = ("python", "unsloth", "diffusers", "nanogpt", "torchtitan")
 ALWAYS = ("env", "cli")
 
 
@@ -129,7 +130,7 @@ def _homes(
         yield from ((reading, reading.dialect) for reading in readings)
         return
     own = [(r, r.dialect) for r in readings if r.dialect == dialect]
-    scripts = [(r, dialect) for r in readings if r.dialect == "python"]
+    scripts = [(r, dialect) for r in readings if r.dialect in SCRIPTS and r.dialect != dialect]
     kin = [
         (r, r.dialect)
         for r in readings
@@ -183,10 +184,11 @@ def _edit(target: Target, home: str, dialect: str, wanted: Mapping[str, object])
         return cli_edit.edit(target.text, wanted, home) if named else None
     if dialect in ALWAYS:
         return None
-    if kind == "python":
-        from oomdoctor.configs import python_edit
+    if kind in ("python", "notebook"):
+        from oomdoctor.configs import notebook_edit, python_edit
 
-        return python_edit.edit(target.text, wanted, dialect)
+        edit = python_edit.edit if kind == "python" else notebook_edit.edit
+        return edit(target.text, wanted, dialect)
     if kind not in ("yaml", "json", "toml") or not (target.whole or _is_of(target, home)):
         return None
     if kind == "yaml" and target.text.lstrip()[:1] == "{":

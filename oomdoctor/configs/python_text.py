@@ -8,13 +8,12 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from oomdoctor.configs import segments
-from oomdoctor.configs.setting import Lines
 from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from oomdoctor.configs.setting import Plain
+    from oomdoctor.configs.setting import Lines, Plain
     from oomdoctor.model.core import Quote
 
 MAX_CHARACTERS = 400_000
@@ -53,7 +52,7 @@ def _repaired(lines: Lines) -> Block | None:
         return None
     tree, shift = found
     rows = [(number, row[shift:]) for number, row in lines.rows]
-    return Block(tree, Lines(lines.artifact, rows, shift=lines.shift + shift))
+    return Block(tree, lines.part(rows, shift=lines.shift + shift))
 
 
 def _parse(lines: Lines) -> Block | None:
@@ -74,7 +73,7 @@ def _parse(lines: Lines) -> Block | None:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     rows = [(number, row[shift:]) for number, row in lines.rows] if shift else lines.rows
-    return Block(tree, Lines(lines.artifact, rows, shift=lines.shift + shift))
+    return Block(tree, lines.part(rows, shift=lines.shift + shift))
 
 
 def _pieces(lines: Lines) -> Iterator[Block]:
@@ -88,7 +87,7 @@ def _pieces(lines: Lines) -> Iterator[Block]:
             continue
         taken = segments.python_extent(texts, at)
         attempts += 1 + taken // 20
-        block = _parse(Lines(lines.artifact, rows[at : at + taken], shift=lines.shift))
+        block = _parse(lines.part(rows[at : at + taken]))
         if block is not None and block.tree.body:
             yield block
         at += taken if block is not None else 1

@@ -29,6 +29,7 @@ SUFFIXES = {
     ".sbatch": "command",
     ".slurm": "command",
     ".toml": "toml",
+    ".ipynb": "notebook",
 }
 CERTAIN = ("yaml", "json")
 MAX_CHARACTERS = 4_000_000
@@ -49,16 +50,24 @@ def read_config(text: str, *, name: str, path: str | None = None) -> tuple[Confi
         )
     text = text.removeprefix("\ufeff")
     kind = SUFFIXES.get(suffix_of(path or name))
-    if kind is None or kind == "command":
-        pieces = segments.split(name, text)
-    else:
-        pieces = (segments.Segment(kind, Lines.of_text(name, text)),)
     try:
+        pieces = _pieces(kind, name, text)
         read = [part for piece in pieces for part in _read_piece(piece, certain=kind in CERTAIN)]
     except SyntaxFault as fault:
         place = Location(path=path or name, line=fault.line, column=fault.column)
         raise InputError(fault.message, location=place, hint=_hint(kind)) from None
     return _readings(read, text, name, path)
+
+
+def _pieces(kind: str | None, name: str, text: str) -> tuple[Segment, ...]:
+    """Take a text apart by what its name says that it is."""
+    if kind == "notebook":
+        from oomdoctor.configs import notebook
+
+        return notebook.segments(name, text)
+    if kind is None or kind == "command":
+        return segments.split(name, text)
+    return (segments.Segment(kind, Lines.of_text(name, text)),)
 
 
 def suffix_of(path: str) -> str:
@@ -111,7 +120,7 @@ def _readings(
             merged.append(part)
     if not merged:
         return ()
-    whole = job_text(Lines.of_text(name, text))
+    whole = _whole(name, text, path)
     readings = []
     for number, part in enumerate(merged):
         facts = part.facts if number or whole is None else (*part.facts, whole)
@@ -127,6 +136,18 @@ def _readings(
             )
         )
     return tuple(readings)
+
+
+def _whole(name: str, text: str, path: str | None) -> Fact | None:
+    """Return the fact of all lines, of a notebook those of its code."""
+    if SUFFIXES.get(suffix_of(path or name)) != "notebook":
+        return job_text(Lines.of_text(name, text))
+    from oomdoctor.configs import notebook
+
+    rows = notebook.code(name, text)[:MAX_TEXT_LINES]
+    value = "\n".join(row for row, _ in rows)
+    quotes = tuple(quote for _, quote in rows)
+    return Fact(key="job.text", value=value, quotes=quotes) if rows else None
 
 
 def job_text(lines: Lines) -> Fact | None:

@@ -62,6 +62,10 @@ class Lines:
             rows = rows[:-1]
         return cls(artifact, [(first + i, row.rstrip("\r")) for i, row in enumerate(rows)])
 
+    def part(self, rows: Sequence[tuple[int, str]], *, shift: int | None = None) -> Lines:
+        """Return some of the lines, after columns were cut from their left."""
+        return Lines(self.artifact, rows, shift=self.shift if shift is None else shift)
+
     @property
     def text(self) -> str:
         """Return the rows as one text."""

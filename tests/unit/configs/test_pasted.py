@@ -284,6 +284,7 @@ def test_a_snippet_that_is_no_module_is_read_piece_by_piece() -> None:
     assert said(text) == {
         "job.framework": "transformers",
         "train.micro_batch": 4,
+        "trainer.micro_batch": 4,
         "cudnn.benchmark": True,
     }
 
