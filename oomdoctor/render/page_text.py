@@ -32,7 +32,7 @@ def page_lines(page: Page, theme: Theme, *, brief: bool = False) -> list[Line]:
     lines += [BLANK] if page.figures else []
     for one in page.figures:
         head = f"{INDENT}{safe(one.name, theme):<{widest}}  "
-        meaning = f"  {one.meaning}" if one.meaning else ""
+        meaning = f" ({one.meaning})" if one.meaning else ""
         lines += paragraph(f"{one.value}{meaning}", theme, first=head, rest=" " * len(head))
     for section in page.sections:
         lines += [BLANK, *_section(section, theme)]

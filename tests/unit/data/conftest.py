@@ -18,7 +18,26 @@ LLAMA3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"
     r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-WORDS = "the cat sat on a mat and then it's 2 dogs, 17 birds (or more) ran; don't wait".split()
+WORDS = [
+    "the",
+    "cat",
+    "sat",
+    "on",
+    "a",
+    "mat",
+    "and",
+    "then",
+    "it's",
+    "2",
+    "dogs,",
+    "17",
+    "birds",
+    "(or",
+    "more)",
+    "ran;",
+    "don't",
+    "wait",
+]
 TEXTS = [" ".join(WORDS[at:] + WORDS[:at]) for at in range(len(WORDS))] * 3
 SPECIAL = ["<s>", "</s>", "<|user|>", "<|end|>"]
 

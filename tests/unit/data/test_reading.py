@@ -30,9 +30,7 @@ ROWS = [{"text": "the cat " * (at % 7 + 1)} for at in range(40)]
 
 
 def counted(tokenizer: str, *paths: str, split: str | None = None, processes: int = 1) -> Tally:
-    return count_files(
-        files_of(paths, [], split=split), Setup(tokenizer), processes=processes
-    )
+    return count_files(files_of(paths, [], split=split), Setup(tokenizer), processes=processes)
 
 
 @pytest.fixture
@@ -299,9 +297,7 @@ def test_a_file_that_is_not_there_is_told() -> None:
 def test_a_chat_is_counted_with_its_template(
     make_tokenizer: Callable[..., Path], write_lines: WriteLines
 ) -> None:
-    template = (
-        "{% for m in messages %}<|user|>{{ m.content }}<|end|>{% endfor %}"
-    )
+    template = "{% for m in messages %}<|user|>{{ m.content }}<|end|>{% endfor %}"
     folder = make_tokenizer(config={"chat_template": template})
     path = write_lines([{"messages": [{"role": "user", "content": "the cat"}] * 3}])
 

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
     WriteLines = Callable[..., str]
 
-ROWS: list[object] = [{"input_ids": list(range(size))} for size in (10, 10, 10, 20, 20, 20, 20, 40, 90)]
+ROWS: list[object] = [
+    {"input_ids": list(range(size))} for size in (10, 10, 10, 20, 20, 20, 20, 40, 90)
+]
 MODEL = {
     "architectures": ["LlamaForCausalLM"],
     "model_type": "llama",

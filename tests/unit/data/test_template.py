@@ -57,7 +57,10 @@ def test_text_that_is_no_template_says_so() -> None:
 
 
 def test_json_in_a_template_keeps_its_letters() -> None:
-    assert renderer("{{ tools | tojson }}", {})([], [{"name": "caf\u00e9"}]) == '[{"name": "caf\u00e9"}]'
+    assert (
+        renderer("{{ tools | tojson }}", {})([], [{"name": "caf\u00e9"}])
+        == '[{"name": "caf\u00e9"}]'
+    )
 
 
 def test_a_file_of_its_own_comes_first_then_the_default_of_several(tmp_path: Path) -> None:
