@@ -27,6 +27,19 @@ _OPEN_ENDS = {
 _HEDGES = ("about", "least", "most", "over", "under", "than", "~")
 _LOWER_BOUNDS = ("_low", ".shortfall")
 _UPPER_BOUNDS = ("_high",)
+# Facts of kind ratio that are no shares: a rate of 2e-05 is not "0 %".
+_PLAIN_NUMBERS = frozenset(
+    (
+        "train.learning_rate",
+        "train.max_grad_norm",
+        "train.weight_decay",
+        "train.warmup_steps",
+        "lora.alpha",
+        "lora.scale",
+        "save.steps",
+        "eval.steps",
+    )
+)
 
 
 def headline(
@@ -108,6 +121,8 @@ def print_fact(fact: Fact) -> str:
         return "yes" if value else "no"
     if kind is Kind.BYTES and isinstance(value, (int, float)):
         return format_size(value)
+    if fact.key in _PLAIN_NUMBERS and isinstance(value, (int, float)):
+        return f"{value:g}"
     if kind is Kind.RATIO and isinstance(value, (int, float)):
         return f"{value * 100:.0f} %"
     if kind is Kind.SECONDS and isinstance(value, (int, float)):
@@ -130,6 +145,7 @@ def _worded(found: re.Match[str], fact: Fact) -> str:
     if fact.key.removesuffix("_share").endswith(_UPPER_BOUNDS):
         return f"at most {printed}"
     exact = fact.origin in (Origin.STATED, Origin.PROBED) or _kind_of(fact.key) is Kind.COUNT
+    exact = exact or fact.key in _PLAIN_NUMBERS
     return printed if exact else f"about {printed}"
 
 

@@ -119,3 +119,17 @@ def test_a_bare_kill_is_not_called_a_shortage_of_host_memory() -> None:
 
     assert bare.startswith("Signal 9 ended a process")
     assert sure.startswith("Host memory, not GPU memory, ran out")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "printed"),
+    [
+        ("train.learning_rate", 2e-5, "2e-05"),
+        ("lora.scale", 16.0, "16"),
+        ("eval.steps", 0.1, "0.1"),
+    ],
+)
+def test_a_number_that_is_no_share_is_printed_as_it_is(
+    key: str, value: float, printed: str
+) -> None:
+    assert print_fact(fact(key, value)) == printed
