@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.model.enums import Severity
-from oomdoctor.render.escape import cells
+from oomdoctor.render.escape import cells, shorten
 from oomdoctor.render.layout import Line, Span, flow, line
 from oomdoctor.render.lint.words import place, price, remarks
 from oomdoctor.render.parts.pieces import DEEP, INDENT, paragraph, quoted, safe
-from oomdoctor.render.words import SAFETY, sentence, settings_lines
+from oomdoctor.render.words import SAFETY, distinct, sentence, settings_lines
 
 if TYPE_CHECKING:
     from oomdoctor.model.lint import FileReport, LintFinding
@@ -107,11 +107,20 @@ def _cut(before: str, marked: str, after: str, *, room: int, mark: str) -> tuple
 
 
 def _others(finding: LintFinding, theme: Theme, view: LintView) -> list[Line]:
-    """Return the other places that make the finding."""
+    """Return the other places that make the finding: of its file as lines, of others by name."""
     here = (finding.path, finding.line)
-    found = [one for one in finding.quotes if (one.artifact, one.line) != here]
-    most = None if view.is_talkative else MOST_OTHERS
-    return quoted(found[:most], theme)
+    found = [one for one in distinct(finding.quotes) if (one.artifact, one.line) != here]
+    shown = found if view.is_talkative else found[:MOST_OTHERS]
+    lines: list[Line] = []
+    for one in shown:
+        if one.artifact == finding.path and finding.line is not None:
+            number = f"{one.line:>{NUMBER}} {theme.glyph('quote')} "
+            room = max(theme.width - cells(number), LEAST_ROOM)
+            text = shorten(safe(one.text.strip(), theme), room, mark=theme.glyph("cut"))
+            lines.append(line(Span(number, "dim"), Span(text)))
+        else:
+            lines += quoted((one,), theme)
+    return lines
 
 
 def _fix(one: Prescription, finding: LintFinding, theme: Theme, view: LintView) -> list[Line]:
@@ -135,6 +144,15 @@ def _fix(one: Prescription, finding: LintFinding, theme: Theme, view: LintView) 
     return lines
 
 
+def _changed(texts: list[str]) -> list[str]:
+    """Return the lines of a diff that say something else, without those whose end alone does."""
+    found = [text for text in texts if text.startswith(("-", "+"))][2:]
+    both = {text[1:] for text in found if text[0] == "-"} & {
+        text[1:] for text in found if text[0] == "+"
+    }
+    return [text for text in found if text[1:] not in both]
+
+
 def _patch(patch: Patch, finding: LintFinding, theme: Theme, view: LintView) -> list[Line]:
     """Return a diff word for word, or settings as typed.
 
@@ -143,7 +161,7 @@ def _patch(patch: Patch, finding: LintFinding, theme: Theme, view: LintView) -> 
     if patch.diff:
         texts = patch.diff.rstrip("\n").split("\n")
         if patch.file == finding.path and not view.is_talkative:
-            texts = [text for text in texts if text.startswith(("-", "+"))][2:]
+            texts = _changed(texts)
         return [
             line(DEEP, Span(safe(text, theme), DIFF_STYLES.get(text[:1], ""))) for text in texts
         ]

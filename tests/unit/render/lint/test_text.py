@@ -171,6 +171,22 @@ def test_a_patch_of_another_file_says_which() -> None:
     assert "--- a/conf/train.yaml" in render(report(finding(fixes=(other,))), PLAIN)
 
 
+def test_a_line_that_only_gets_an_end_is_no_change() -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a: 1\n\\ No newline at end of file\n+a: 1\n+b: 2\n"
+    patch = replace(fix().patches[0], diff=diff)
+
+    page = render(report(finding(fixes=(replace(fix(), patches=(patch,)),))), PLAIN)
+
+    assert "a: 1" not in page
+    assert "     +b: 2\n" in page
+
+
+def test_a_place_in_another_file_is_named() -> None:
+    there = Quote(artifact="ds.json", line=7, text='"fp16": 1')
+
+    assert "ds.json:7:" in render(report(finding(quotes=(there,))), PLAIN)
+
+
 def test_escape_sequences_of_an_input_never_reach_the_terminal() -> None:
     evil = "\x1b[2J\u202e"
     quote = Quote(artifact=f"a{evil}", line=9, text=evil)
