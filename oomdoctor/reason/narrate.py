@@ -119,17 +119,21 @@ def print_fact(fact: Fact) -> str:
     kind, value = _kind_of(fact.key), fact.value
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if kind is Kind.BYTES and isinstance(value, (int, float)):
-        return format_size(value)
-    if fact.key in _PLAIN_NUMBERS and isinstance(value, (int, float)):
-        return f"{value:g}"
-    if kind is Kind.RATIO and isinstance(value, (int, float)):
-        return f"{value * 100:.0f} %"
-    if kind is Kind.SECONDS and isinstance(value, (int, float)):
-        return f"{value:g} s"
-    if isinstance(value, int):
-        return format_count(value)
+    if isinstance(value, (int, float)):
+        return _printed_number(fact.key, kind, value)
     return str(value).strip().split("\n")[-1]
+
+
+def _printed_number(key: str, kind: Kind | None, value: float) -> str:
+    if key in _PLAIN_NUMBERS:
+        return f"{value:g}"
+    if kind is Kind.BYTES:
+        return format_size(value)
+    if kind is Kind.RATIO:
+        return f"{value * 100:.0f} %"
+    if kind is Kind.SECONDS:
+        return f"{value:g} s"
+    return format_count(value) if isinstance(value, int) else str(value)
 
 
 def _worded(found: re.Match[str], fact: Fact) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from oomdoctor.model.enums import Origin
 from oomdoctor.reason.narrate import against, headline, missing_sentence, print_fact, says
 from oomdoctor.reason.rank import rank
