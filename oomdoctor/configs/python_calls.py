@@ -28,8 +28,8 @@ PEFT_CONFIGS = frozenset(
     (
         *("LoraConfig", "IA3Config", "PromptTuningConfig", "PrefixTuningConfig", "OFTConfig"),
         *("PromptEncoderConfig", "AdaLoraConfig", "LoHaConfig", "LoKrConfig", "VeraConfig"),
-        *("BOFTConfig", "LNTuningConfig", "get_peft_model", "PeftModel"),
-        "AutoPeftModelForCausalLM",
+        *("BOFTConfig", "LNTuningConfig", "get_peft_model", "PeftModel", "add_adapter"),
+        *("AutoPeftModelForCausalLM", "get_peft_config", "load_adapter"),
     )
 )
 INPUT_GRADIENTS = frozenset(("enable_input_require_grads", "prepare_model_for_kbit_training"))
@@ -150,6 +150,8 @@ def _adapters(call: Call) -> Iterator[tuple[Claim, ast.expr]]:
     """Adapters, and what lets gradients reach them through reentrant checkpoints."""
     if call.name in PEFT_CONFIGS or call.owner.rpartition(".")[2] in PEFT_CONFIGS:
         yield Claim("code.attaches_adapter", value=True), call.node.func
+    elif "peft_config" in call.nodes:
+        yield Claim("code.attaches_adapter", value=True), call.nodes["peft_config"]
     if call.name == "get_peft_model" and "Fast" not in call.owner:
         yield Claim("code.wraps_peft", value=True), call.node.func
     if call.name in INPUT_GRADIENTS:
