@@ -26,8 +26,16 @@ def _call() -> re.Pattern[str]:
 @cache
 def _batch() -> re.Pattern[str]:
     return re.compile(
-        r"^(?:[\w-]+\.)*(?:per_device_train_batch_size|per_gpu_train_batch_size) = ", re.MULTILINE
+        r"^(?:[\w-]+\.)*(?:per_device_train_batch_size|per_gpu_train_batch_size|micro_batch_size)"
+        r" = ",
+        re.MULTILINE,
     )
+
+
+def _trains_here(settings: str) -> bool:
+    """Say whether LLaMA-Factory trains, and does not only tokenise or predict."""
+    wanted = ("do_train = true", "output_dir = ")
+    return all(re.search(rf"^{line}", settings, re.MULTILINE) for line in wanted)
 
 
 @derives(
@@ -41,6 +49,8 @@ def batch_unset(facts: Inputs) -> Outcome | None:
     settings = facts.glance(_SETTINGS)
     if _batch().search(settings) is not None:
         return Outcome(value=False, source="the rows per device are given")
+    if facts.text("job.framework") == "llamafactory" and not _trains_here(settings):
+        return None
     if _call().search(settings) is None and "train-config" not in facts.closed:
         return None
     return Outcome(value=True, source="nothing sets the rows per device")

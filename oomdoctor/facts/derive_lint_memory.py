@@ -174,6 +174,8 @@ def loss_used(facts: Inputs) -> Outcome | None:
         if at_least(used, (1, 8)):
             how = "fused" if at_least(used, (1, 16)) else "chunked"
             return Outcome(how, f"loss of TRL {used}")
+    if re.search(r"^kernel_config\.", facts.glance(_SETTINGS), re.MULTILINE):
+        return None  # kernels of LLaMA-Factory's newer form, some of which fuse the loss
     if framework in _TRAINERS or stated == "full":
         return Outcome("full", "the plain loss of transformers")
     return None

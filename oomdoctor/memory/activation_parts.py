@@ -112,13 +112,20 @@ def kept(facts: Inputs) -> Outcome | None:
 
 @derives(
     "part.logits",
-    reads=("train.tokens", "model.vocab", "model.kind", "loss.used", "run.inference_only"),
+    reads=(
+        *("train.tokens", "model.vocab", "model.kind", "loss.used", "run.inference_only"),
+        *("job.task", "dist.kind"),
+    ),
 )
 def logits(facts: Inputs) -> Outcome | None:
     """12.1 bytes x rows x tokens x vocabulary where the loss sees all logits at once."""
     if facts.maybe_flag("run.inference_only"):
         return None
     if (facts.maybe_text("model.kind") or "causal-lm") != "causal-lm":
+        return None
+    if facts.maybe_text("job.task") in ("reward", "classification"):
+        return Outcome(0, "a head of a few outputs, no vocabulary")
+    if facts.maybe_text("dist.kind") == "tensor":
         return None
     how = facts.text("loss.used")
     if how != "full":

@@ -65,9 +65,14 @@ def double_saves(facts: Inputs) -> Outcome | None:
     return Outcome(int((NF4 - NF4_DOUBLE) * linears), "0.047 bytes x values of the linears")
 
 
-@derives("eval.batch_logits", reads=("eval.batch", "train.seq_len", "model.vocab", "model.kind"))
+@derives(
+    "eval.batch_logits",
+    reads=("eval.batch", "train.seq_len", "model.vocab", "model.kind", "job.task"),
+)
 def batch_logits(facts: Inputs) -> Outcome | None:
     """Evaluation rows x tokens x vocabulary x 10 bytes."""
+    if facts.maybe_text("job.task") in ("reward", "classification"):
+        return None
     if (facts.maybe_text("model.kind") or "causal-lm") != "causal-lm":
         return None
     values = facts.whole("eval.batch") * facts.whole("train.seq_len") * facts.whole("model.vocab")
