@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from oomdoctor.model.lint import FileReport, JobReport, LintReport
     from oomdoctor.render.theme import Theme
 
-MOST_NEEDS = 4
+MOST_UNREAD = 3
 # what the command line has an option of its own for
 OPTIONS = {"gpu.name": '--gpu "RTX 4090"', "gpu.total": '--gpu "RTX 4090"', "gpu.count": "--gpus 4"}
 VERSION = "env."
@@ -44,6 +44,7 @@ def page(report: LintReport, theme: Theme, view: LintView) -> list[Line]:
             for finding in in_order(file.findings)
         ]
     parts = [part for file in report.files for part in _file(file, theme, view)]
+    parts.append(_unread(report, theme, view))
     if len(report.jobs) <= view.jobs or view.is_talkative:
         parts += [understood(job, theme) for job in report.jobs]
     for job in report.jobs:
@@ -58,14 +59,21 @@ def page(report: LintReport, theme: Theme, view: LintView) -> list[Line]:
 
 def _file(file: FileReport, theme: Theme, view: LintView) -> list[list[Line]]:
     """Return one part per finding; of a file without any only where it says something."""
-    if file.dialect is None and not file.findings:
-        glyph = theme.glyph("open")
-        text = f"{file.path}: not recognised as a config of a framework that is known here"
-        return [paragraph(text, theme, first=f"{glyph} ")]
-    if not file.findings and view.is_talkative:
+    if not file.findings and file.dialect is not None and view.is_talkative:
         text = f"{file.path}: {dialect_name(file.dialect)}, nothing found"
         return [paragraph(text, theme, first=f"{theme.glyph('none')} ")]
     return [finding_lines(one, file, theme, view) for one in in_order(file.findings)]
+
+
+def _unread(report: LintReport, theme: Theme, view: LintView) -> list[Line]:
+    """Name the files that were not recognised; a folder may hold many."""
+    paths = [file.path for file in report.files if file.dialect is None and not file.findings]
+    if not paths:
+        return []
+    shown = paths if view.is_talkative else paths[:MOST_UNREAD]
+    more = f" and {len(paths) - len(shown)} more" if len(shown) < len(paths) else ""
+    text = f"{', '.join(shown)}{more}: not recognised as a config of a framework that is known here"
+    return paragraph(text, theme, first=f"{theme.glyph('open')} ")
 
 
 def _conflicts(job: JobReport, theme: Theme) -> list[Line]:

@@ -181,6 +181,16 @@ def test_a_line_that_only_gets_an_end_is_no_change() -> None:
     assert "     +b: 2\n" in page
 
 
+def test_many_files_that_are_no_configs_are_one_line() -> None:
+    files = tuple(replace(report().files[0], path=f"{at}.json", dialect=None) for at in range(9))
+    several = LintReport(jobs=(JobReport(files=files),))
+
+    first = render(several, Theme(width=160)).split("\n")[0]
+
+    assert first.startswith("? 0.json, 1.json, 2.json and 6 more: not recognised")
+    assert "8.json" in render(several, Theme(width=160), TALKATIVE)
+
+
 def test_a_place_in_another_file_is_named() -> None:
     there = Quote(artifact="ds.json", line=7, text='"fp16": 1')
 
