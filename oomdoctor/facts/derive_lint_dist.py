@@ -28,7 +28,7 @@ def _native_fp8() -> re.Pattern[str]:
 
 @cache
 def _no_reference() -> re.Pattern[str]:
-    return re.compile(r"^(?:[\w-]+\.)*(?:pref_loss|loss_type) = (?:orpo|simpo|cpo)$", re.MULTILINE)
+    return re.compile(r"(?<![^\W_])(?:orpo|simpo|cpo)(?![^\W_])", re.IGNORECASE)
 
 
 @cache
@@ -73,7 +73,7 @@ def ref_loaded(facts: Inputs) -> Outcome | None:
     if not facts.flag("ref.needed"):
         return None
     if _no_reference().search(facts.maybe_text(SETTINGS) or ""):
-        return Outcome(value=False, source="the loss needs no reference")
+        return Outcome(value=False, source="a loss without a reference is named")
     if facts.flag("lora.on"):
         return Outcome(value=False, source="the base under the adapter is the reference")
     return Outcome(value=facts.flag("train.full_finetune"), source="nothing but the whole model")

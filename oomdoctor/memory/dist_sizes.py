@@ -15,6 +15,7 @@ IMAGE_VALUE = 4
 CHANNELS = 3
 PREFETCH = 2
 ONE_MACHINE = 8
+REPLACING = ("apollo", "galore", "badam", "muon", "adam_mini")
 
 
 @derives("dist.nodes", reads=("dist.world_size",))
@@ -145,16 +146,22 @@ def gathered(facts: Inputs) -> Outcome | None:
     return Outcome(each * params, f"parameters x {each} bytes", each * slack)
 
 
+def _other_optimizer(facts: Inputs) -> bool:
+    """Say whether a switch puts another optimizer in the place of the one that is named."""
+    settings = facts.maybe_text("job.settings") or ""
+    return any(f"use_{name} = true" in settings for name in REPLACING)
+
+
 @derives(
     "save.checkpoint",
     reads=(
         *("train.full_finetune", "model.params", "load.dtype", "dist.kind", "train.amp"),
-        *("optimizer.name", "save.only_model"),
+        *("optimizer.name", "save.only_model", "job.settings"),
     ),
 )
 def checkpoint(facts: Inputs) -> Outcome | None:
     """Parameters x (their bytes + those of the states); ZeRO saves fp32 copies beside them."""
-    if not facts.flag("train.full_finetune"):
+    if not facts.flag("train.full_finetune") or _other_optimizer(facts):
         return None
     each = states.dtype_bytes(facts.text("load.dtype"))
     kind = facts.maybe_text("dist.kind") or "none"
