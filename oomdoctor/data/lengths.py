@@ -137,10 +137,22 @@ class Lengths:
         for length, count in self.items:
             counts[min(length // width, last)] += count
         ends = {last: max((last + 1) * width - 1, self.longest)}
-        return tuple(
+        bars = [
             Bar(at * width, ends.get(at, (at + 1) * width - 1), count)
             for at, count in counts.items()
-        )
+        ]
+        return tuple(_without_gaps(bars))
+
+
+def _without_gaps(bars: list[Bar]) -> list[Bar]:
+    """Join empty bars that follow each other."""
+    joined: list[Bar] = []
+    for bar in bars:
+        if joined and not (joined[-1].number or bar.number):
+            joined[-1] = joined[-1]._replace(high=bar.high)
+        else:
+            joined.append(bar)
+    return joined
 
 
 def _round_up(width: int) -> int:

@@ -48,7 +48,8 @@ def _lead(report: DataReport) -> tuple[str, ...]:
             share = percent(rows / report.lengths.count)
             lost = percent(cut / report.lengths.tokens)
             sentences.append(
-                f"{rows_words(rows)} ({share}) exceed {said}: {format_count(cut)} tokens, {lost} of"
+                f"{rows_words(rows)} ({share}) exceed{'s' if rows == 1 else ''} {said}:"
+                f" {format_count(cut)} tokens, {lost} of"
                 " all, are cut off."
             )
         else:
@@ -145,7 +146,7 @@ def _padding(report: DataReport) -> Section:
     )
     return Section(
         title="Padding",
-        sentences=(f"With {said}. Random batches are a mean over all of them.",),
+        sentences=(f"With {said}. Figures of random batches are the mean over all possible ones.",),
         table=Table(
             caption="Tokens of an epoch by how rows are padded",
             headers=("padded", "tokens computed", "of it padding"),

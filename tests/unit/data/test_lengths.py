@@ -141,3 +141,11 @@ def test_no_rows_give_no_bars_and_no_lengths() -> None:
     nothing = of([])
 
     assert (nothing.bars(), nothing.longest, nothing.count, nothing.quantile(0.5)) == ((), 0, 0, 0)
+
+
+def test_lengths_that_no_row_has_share_a_bar() -> None:
+    bars = of([1] * 9 + [95]).bars(10)
+
+    assert [bar.number for bar in bars] == [9, 0, 1]
+    assert bars[1].low == bars[0].high + 1
+    assert bars[1].high == bars[2].low - 1
