@@ -92,6 +92,21 @@ def _default_targets(facts: Inputs) -> Outcome | None:
     return None
 
 
+@derives("lora.supervised", reads=("lora.on", "job.task", "job.calls"))
+def supervised(facts: Inputs) -> Outcome | None:
+    """Supervised fine-tuning by name, or a plain Trainer over a causal model with an adapter."""
+    task = facts.maybe_text("job.task")
+    if not facts.flag("lora.on"):
+        return Outcome(value=False, source="no adapter is trained")
+    if task is not None:
+        return Outcome(value=task == "sft", source=f"task {task}")
+    calls = facts.text("job.calls").split("\n")
+    trains = any(call in ("call Trainer", "call transformers.Trainer") for call in calls)
+    causal = any("ForCausalLM" in call for call in calls)
+    source = "a plain Trainer over a causal model with an adapter"
+    return Outcome(value=True, source=source, guess=True) if trains and causal else None
+
+
 @derives("model.vocab_aligned", reads=("model.vocab",))
 def vocab_aligned(facts: Inputs) -> Outcome:
     """The rows of the head are a multiple of 64."""
@@ -184,6 +199,7 @@ STEPS = (
     rank_rows,
     scale,
     attention_only,
+    supervised,
     vocab_aligned,
     best_unmatched,
     batch_unmatched,

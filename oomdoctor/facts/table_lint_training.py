@@ -28,6 +28,7 @@ ROWS = (
     boolean("lora.rslora", "Rank-stabilised scaling: alpha / sqrt(rank).", closed_by=C),
     ratio("lora.scale", "Factor of the adapter's output: alpha / rank (derived)."),
     boolean("lora.attention_only", "Adapters stand on attention projections alone (derived)."),
+    boolean("lora.supervised", "An adapter is trained on given texts: no preferences, no rewards."),
     boolean("model.vocab_aligned", "The vocabulary is a multiple of 64 (derived)."),
     count("dist.tensor_ranks", "Ranks that share one layer (tensor parallelism)."),
     count("dist.context_ranks", "Ranks that share one row (context or ring parallelism)."),

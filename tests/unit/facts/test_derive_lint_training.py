@@ -164,3 +164,26 @@ def test_batches_of_deepspeed_and_trainer_are_compared(
     facts: dict[str, int], expected: bool | None
 ) -> None:
     assert derive(book(facts)).value("deepspeed.batch_unmatched") is expected
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"lora.on": True, "job.task": "sft"}, True),
+        ({"lora.on": True, "job.task": "dpo"}, False),
+        ({"lora.on": False}, False),
+        (
+            {
+                "lora.on": True,
+                "job.calls": "call AutoModelForCausalLM.from_pretrained\ncall Trainer",
+            },
+            True,
+        ),
+        ({"lora.on": True, "job.calls": "call AutoModelForCausalLM.from_pretrained"}, None),
+        ({"lora.on": True}, None),
+    ],
+)
+def test_an_adapter_on_given_texts_is_told_from_preferences(
+    facts: dict[str, bool | str], expected: bool | None
+) -> None:
+    assert derive(book({**facts})).value("lora.supervised") is expected
