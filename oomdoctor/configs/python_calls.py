@@ -33,6 +33,9 @@ PEFT_CONFIGS = frozenset(
     )
 )
 INPUT_GRADIENTS = frozenset(("enable_input_require_grads", "prepare_model_for_kbit_training"))
+MAY_SET_PAD = frozenset(
+    ("setup_chat_format", "smart_tokenizer_and_embedding_resize", "get_chat_template")
+)
 COLLATORS = frozenset(
     (
         *("DataCollatorWithPadding", "DataCollatorForLanguageModeling"),
@@ -69,8 +72,15 @@ def read(block: Block, names: Names) -> Iterator[tuple[Claim, Quote]]:
             yield from (
                 (Claim("code.sets_pad", value=True), python_text.quote(target, block.lines))
                 for target in node.targets
-                if python_text.dotted(target).endswith((".pad_token", ".pad_token_id"))
+                if _is_pad(target)
             )
+
+
+def _is_pad(target: ast.expr) -> bool:
+    """Match `tokenizer.pad_token`, `tokenizer.pad_token_id` and `tokens["pad_token"]`."""
+    if isinstance(target, ast.Subscript):
+        return isinstance(target.slice, ast.Constant) and target.slice.value == "pad_token"
+    return python_text.dotted(target).endswith((".pad_token", ".pad_token_id"))
 
 
 def _call(node: ast.Call, names: Names) -> Call:
@@ -119,7 +129,9 @@ def _bits(call: Call) -> Iterator[tuple[Claim, ast.expr]]:
 def _tokens(call: Call) -> Iterator[tuple[Claim, ast.expr]]:
     """Tokens that are added, and a pad token among them."""
     words = _words(call.node.args)
-    if call.name == "add_special_tokens":
+    if call.name in MAY_SET_PAD or (call.name == "add_special_tokens" and words is None):
+        yield Claim("code.sets_pad", value=True), call.node.func
+    if call.name == "add_special_tokens" and words is not None:
         if "pad_token" in words:
             yield Claim("code.sets_pad", value=True), call.node.func
         if "additional_special_tokens" in words:
@@ -135,8 +147,10 @@ def _tokens(call: Call) -> Iterator[tuple[Claim, ast.expr]]:
         yield Claim("code.pads", value=True), call.nodes["padding"]
 
 
-def _words(args: Sequence[ast.expr]) -> frozenset[str]:
-    """Return the keys of dictionaries among the arguments."""
+def _words(args: Sequence[ast.expr]) -> frozenset[str] | None:
+    """Return the keys of dictionaries among the arguments; None where one is made elsewhere."""
+    if not all(isinstance(arg, ast.Dict) for arg in args[:1]) or not args:
+        return None
     return frozenset(
         key.value
         for arg in args
