@@ -20,6 +20,7 @@ from oomdoctor.cli.options import (
     talk_options,
 )
 from oomdoctor.cli.output import say, write_result
+from oomdoctor.errors import OomdoctorError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,7 +140,12 @@ def _watched(session: Session, asked: Asked) -> int:
     def show(_: Sequence[str]) -> None:
         if sys.stdout.isatty():
             sys.stdout.write("\x1b[2J\x1b[3J\x1b[H")
-        write_result(session.rendered(session.report()), path=asked["output"], force=True)
+        try:
+            shown = session.rendered(session.report())
+        except OomdoctorError as error:  # a file that is half written: the next save may do
+            say(f"error: {error}")
+            return
+        write_result(shown, path=asked["output"], force=True)
 
     watch(Watcher(session.watched), show)
     return int(ExitCode.DONE)

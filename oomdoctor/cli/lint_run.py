@@ -93,7 +93,10 @@ class Session:
         )
 
     def _decided(self, report: LintReport, files: list[LintFile]) -> LintReport:
-        known = known_findings.read(self.baseline) if self.baseline else None
+        held = self.baseline
+        # the settings may name the file that is about to be written
+        is_new = held and self.asked["write_baseline"] and not known_findings.is_there(held)
+        known = known_findings.read(held) if held and not is_new else None
         policy = Policy(
             root=project_root(),
             settings_root=self.settings_root,
@@ -105,8 +108,9 @@ class Session:
 
     def write_baseline(self, report: LintReport) -> None:
         """Write the findings that stand as known ones."""
-        known = known_findings.text_of(report, root=project_root())
-        self.write(self.asked["write_baseline"] or "", known)
+        path = self.asked["write_baseline"] or ""
+        known_findings.check_target(path)
+        self.write(path, known_findings.text_of(report, root=project_root()))
 
     @staticmethod
     def write(path: str, text: str) -> None:
@@ -118,11 +122,11 @@ class Session:
 
     def rendered(self, report: LintReport) -> str:
         """Write the report in the format that was asked for."""
-        from oomdoctor.render.lint.formats import rendered
+        from oomdoctor.render.lint.formats import default_format, rendered
         from oomdoctor.render.lint.view import LintView
 
         asked = self.asked
-        style = asked["format"] or ("github" if _in_actions() else "text")
+        style = asked["format"] or default_format(os.environ)
         theme = theme_for(
             color=asked["color"],
             width=asked["width"],
@@ -132,10 +136,6 @@ class Session:
             verbosity=int(asked["verbose"]) - int(asked["quiet"]), explain=asked["explain"]
         )
         return rendered(report, style, root=project_root(), theme=theme, view=view)
-
-
-def _in_actions() -> bool:
-    return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 def _names(values: tuple[str, ...]) -> tuple[str, ...]:

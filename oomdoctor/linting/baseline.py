@@ -12,6 +12,7 @@ A finding is known by its fingerprint, as many times as it was there.
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import InputError, Location
@@ -66,6 +67,26 @@ def read(path: str) -> Baseline:
             hint="`--write-baseline` writes it anew",
         ) from error
     return Baseline(path=path, entries=entries)
+
+
+def is_there(path: str) -> bool:
+    """Say whether a file of this name exists."""
+    return os.path.exists(path)
+
+
+def check_target(path: str) -> None:
+    """Refuse to write a baseline over a file that is something else."""
+    try:
+        if os.path.getsize(path):
+            read(path)
+    except FileNotFoundError:
+        return
+    except InputError as error:
+        raise InputError(
+            "this file is no baseline of oomdoctor: it is not overwritten",
+            location=Location(path=path),
+            hint="choose another name",
+        ) from error
 
 
 def _entries(whole: Mapping[str, object]) -> dict[str, Entry]:

@@ -94,6 +94,23 @@ def test_a_baseline_holds_back_what_was_there(lint: Callable[..., Any], tmp_path
     assert [line.split(":")[0] for line in shown.splitlines()] == ["new.yaml"]
 
 
+def test_a_baseline_of_the_settings_is_written_first(
+    lint: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / ".oomdoctor.toml").write_text("[lint]\nbaseline = 'b.json'\n", encoding="utf-8")
+
+    assert lint()[0] == 2
+    assert lint("train.yaml", "--write-baseline", "b.json")[0] == 0
+    assert lint()[0] == 0
+
+
+def test_a_config_is_not_overwritten_by_a_baseline(
+    lint: Callable[..., Any], tmp_path: Path
+) -> None:
+    assert lint("train.yaml", "--write-baseline", "train.yaml")[0] == 2
+    assert (tmp_path / "train.yaml").read_text(encoding="utf-8") == BAD
+
+
 @pytest.mark.parametrize(
     ("settings", "code"),
     [

@@ -102,6 +102,23 @@ def test_another_file_is_no_baseline(tmp_path: Path, text: str) -> None:
         baseline.read(str(path))
 
 
+def test_another_file_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "train.yaml"
+    path.write_text("fp16: true\n", encoding="utf-8")
+
+    with pytest.raises(InputError, match="not overwritten"):
+        baseline.check_target(str(path))
+
+
+def test_a_baseline_an_empty_file_or_none_is_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "b.json"
+    baseline.check_target(str(path))
+    path.touch()
+    baseline.check_target(str(path))
+    path.write_text(baseline.text_of(report(), root="."), encoding="utf-8")
+    baseline.check_target(str(path))
+
+
 def test_a_missing_baseline_is_told_with_how_to_write_one(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot read the baseline") as caught:
         baseline.read(str(tmp_path / "none.json"))
