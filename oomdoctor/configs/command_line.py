@@ -177,10 +177,8 @@ def _flags(words: Sequence[Word], lines: Lines, found: Commands, prefix: tuple[s
             where = shell_text.quote_value(word, lines)
             found.settings.append(Setting(_path(prefix, name), scalars.value_of(value), where))
             continue
-        values = []
-        while at < len(words) and _is_value(words[at]):
-            values.append(words[at])
-            at += 1
+        values = values_of(words, at)
+        at += len(values)
         _add(found, prefix, name, (word, values), lines)
 
 
@@ -213,6 +211,29 @@ def _override(word: Word, lines: Lines, found: Commands, prefix: tuple[str, ...]
     if equals and name and all(part.isidentifier() for part in name.replace("-", "_").split(".")):
         where = shell_text.quote_value(word, lines)
         found.settings.append(Setting(_path(prefix, name), scalars.value_of(value), where))
+
+
+def values_of(words: Sequence[Word], at: int) -> list[Word]:
+    """Return the words from `at` on that are values of the flag before them."""
+    values: list[Word] = []
+    for word in words[at:]:
+        if not _is_value(word) or not _goes_on(values, word):
+            break
+        values.append(word)
+    return values
+
+
+def _goes_on(values: list[Word], word: Word) -> bool:
+    """Say whether a word can be a further value: one like the first, no override, no script."""
+    if "[@]" in word.text or "[*]" in word.text or word.text in ("$@", "$*"):
+        return False
+    if not values or word.quoted:
+        return True
+    text = word.text
+    if text.startswith("$") or "=" in text or text.endswith(command_facts.SCRIPTS):
+        return False
+    numbers = [scalars.number_of(one) is not None for one in (values[0].text, text)]
+    return numbers[0] is numbers[1]
 
 
 def _is_value(word: Word) -> bool:

@@ -65,7 +65,11 @@ def _pieces(kind: str | None, name: str, text: str) -> tuple[Segment, ...]:
         from oomdoctor.configs import notebook
 
         return notebook.segments(name, text)
-    if kind is None or kind == "command":
+    if kind == "command":
+        from oomdoctor.configs import shell_script
+
+        return shell_script.split(name, text)
+    if kind is None:
         return segments.split(name, text)
     return (segments.Segment(kind, Lines.of_text(name, text)),)
 

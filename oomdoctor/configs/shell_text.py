@@ -56,10 +56,14 @@ def commands(lines: Lines) -> Iterator[list[Word]]:
     """Split lines into commands of words; a backslash at the end joins the next line."""
     current: list[Word] = []
     words = 0
+    closer = ""
     for row, (_, line) in enumerate(lines.rows):
         text = _without_directive(line.rstrip())
         joined = text.endswith("\\")
         text = text[:-1] if joined else text
+        after = lines.rows[row + 1][1] if row + 1 < len(lines.rows) else ""
+        text, closer = _unwrapped(text, closer, after)
+        joined = joined or bool(closer)
         for found in _token().finditer(text[:65536]):
             if found["word"] and words < MAX_WORDS:
                 words += 1
@@ -72,6 +76,40 @@ def commands(lines: Lines) -> Iterator[list[Word]]:
             current = []
     if current:
         yield current
+
+
+@cache
+def _list() -> re.Pattern[str]:
+    named = r"\s*(?:(?:export|local|readonly|declare(?:\s+-\w+)*)\s+)?[A-Za-z_]\w*\+?="
+    return re.compile(rf"{named}(?:(\()|([\"'])(?=\s*--?[A-Za-z]|\s*$))")
+
+
+def _unwrapped(text: str, closer: str, after: str) -> tuple[str, str]:
+    """Blank out what makes flags the content of a variable: `ARGS=(`, `ARGS="` and their ends.
+
+    `closer` is what ends the list that an earlier line has begun; the new one is returned.
+    """
+    start = 0
+    if not closer:
+        found = _list().match(text) if "=" in text else None
+        if found is None:
+            return text, ""
+        start = found.end()
+        rest = text[start:].strip()
+        if found[2] and not rest and not after.lstrip().startswith("-"):
+            return text, ""  # a text over several lines
+        closer = ")" if found[1] else found[2]
+        text = " " * start + text[start:]
+    at = _end_of_list(text, start, closer)
+    return (text, closer) if at is None else (f"{text[:at]} {text[at + 1 :]}", "")
+
+
+def _end_of_list(text: str, start: int, closer: str) -> int | None:
+    if closer != ")":
+        at = text.find(closer, start)
+        return at if at >= 0 else None
+    found = re.search(r"\)\s*(?:[#;&].*)?$", text[start:])
+    return start + found.start() if found else None
 
 
 def _without_directive(line: str) -> str:
