@@ -35,7 +35,8 @@ def _batch() -> re.Pattern[str]:
 def _trains_here(settings: str) -> bool:
     """Say whether LLaMA-Factory trains, and does not only tokenise or predict."""
     wanted = ("do_train = true", "output_dir = ")
-    return all(re.search(rf"^{line}", settings, re.MULTILINE) for line in wanted)
+    trains = all(re.search(rf"^{line}", settings, re.MULTILINE) for line in wanted)
+    return trains and re.search(r"^tokenized_path = (?!null)", settings, re.MULTILINE) is None
 
 
 @derives(

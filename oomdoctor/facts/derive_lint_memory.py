@@ -184,8 +184,7 @@ def loss_used(facts: Inputs) -> Outcome | None:
 @cache
 def _elsewhere() -> re.Pattern[str]:
     keys = (
-        r"max_memory(?:\.[\w]+)?|layer_offloading|gpu_memory_limit|low_cpu_fsdp|use_kt|"
-        r"use_ktransformers|context_parallel_size|dp_shard_size|tensor_parallel(?:_size)?|"
+        r"gpu_memory_limit|low_cpu_fsdp|context_parallel_size|dp_shard_size|tensor_parallel(?:_size)?|"
         r"fsdp(?:_config)?(?:\.[\w.]+)?|deepspeed(?:_config)?(?:\.[\w.]+)?|use_ray|ray_num_workers"
     )
     return re.compile(rf"^(?:\w+\.)*(?:{keys}) = (?!null$|false$|none$|1$|$)", re.MULTILINE)
@@ -247,9 +246,15 @@ def _spread(facts: Inputs, settings: str) -> str | None:
     one_card = facts.maybe_int("gpu.count") == 1
     if placed in ("auto", "balanced", "balanced_low_0", "sequential") and not one_card:
         return "device_map places layers on all cards"
-    if re.search(r"^(?:\w+\.)*layer_offloading = true$", settings, re.MULTILINE):
+    if _offloaded().search(settings) is not None:
         return "layers are offloaded"
     return None
+
+
+@cache
+def _offloaded() -> re.Pattern[str]:
+    switches = r"(?:layer_offloading|use_kt|use_ktransformers) = true$"
+    return re.compile(rf"^(?:\w+\.)*(?:{switches}|max_memory(?:\.\w+)? = (?!null))", re.MULTILINE)
 
 
 STEPS = (

@@ -13,6 +13,7 @@ from oomdoctor.memory.logits import PEAK_BYTES, PEAK_SLACK
 from oomdoctor.memory.states import table_params
 
 COPY_BYTES = 2
+TILE_TOKENS, TILE_ENTRIES, TILE_BYTES = 4096, 32768, 6  # TRL 1.16: fp32 values, 16-bit gradient
 MAP_BYTES = 4
 _SHAPE = (
     *("model.kind", "model.layers", "model.hidden", "model.heads", "model.kv_heads"),
@@ -114,24 +115,30 @@ def kept(facts: Inputs) -> Outcome | None:
     "part.logits",
     reads=(
         *("train.tokens", "model.vocab", "model.kind", "loss.used", "run.inference_only"),
-        *("job.task", "dist.kind"),
+        *("job.task", "job.framework", "dist.kind"),
     ),
 )
 def logits(facts: Inputs) -> Outcome | None:
     """12.1 bytes x rows x tokens x vocabulary where the loss sees all logits at once."""
-    if facts.maybe_flag("run.inference_only"):
-        return None
-    if (facts.maybe_text("model.kind") or "causal-lm") != "causal-lm":
+    other = (facts.maybe_text("model.kind") or "causal-lm") != "causal-lm"
+    if other or facts.maybe_flag("run.inference_only") or facts.maybe_text("dist.kind") == "tensor":
         return None
     if facts.maybe_text("job.task") in ("reward", "classification"):
         return Outcome(0, "a head of a few outputs, no vocabulary")
-    if facts.maybe_text("dist.kind") == "tensor":
-        return None
     how = facts.text("loss.used")
     if how != "full":
-        return Outcome(0, f"the {how} loss never holds all logits")
+        return _fused(facts, how)
     total = PEAK_BYTES * facts.whole("train.tokens") * facts.whole("model.vocab")
     return Outcome(int(total), "12.1 bytes x rows x tokens x vocabulary", PEAK_SLACK * total)
+
+
+def _fused(facts: Inputs, how: str) -> Outcome:
+    """Return what a loss holds that works in chunks: TRL's a tile of a fixed size."""
+    if how != "fused" or facts.maybe_text("job.framework") != "trl":
+        return Outcome(0, f"the {how} loss never holds all logits")
+    tile = min(facts.whole("train.tokens"), TILE_TOKENS) * TILE_BYTES
+    tile *= min(facts.whole("model.vocab"), TILE_ENTRIES)
+    return Outcome(tile, "a tile of the fused loss: up to 4,096 tokens x 32,768 entries x 6 bytes")
 
 
 @derives(

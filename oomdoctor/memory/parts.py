@@ -87,8 +87,10 @@ def weights(facts: Inputs) -> Outcome | None:
         if _reference(facts):
             each, words = 2 * each, "policy and reference, "
         total = facts.whole("model.params") * each / ranks
+        slack = facts.slack("model.params") * each / ranks
+        guess = bool(words) and facts.maybe_flag("ref.separate") is None
         words = f"parameters x {each:g} bytes ({words}{name}){over}"
-        return Outcome(int(total), words, facts.slack("model.params") * each / ranks)
+        return Outcome(int(total), words, slack, guess=guess)
     rest = 4.0 if facts.maybe_flag("quant.kbit_prepared") else 2.0
     total, slack = states.quantised_bytes(facts, kind, rest_bytes=rest)
     twice = facts.maybe_flag("quant.double")

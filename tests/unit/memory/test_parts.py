@@ -166,6 +166,32 @@ def test_logits_take_twelve_bytes_per_value_unless_the_loss_is_fused() -> None:
     assert job({**qwen, "loss.impl": "liger"}).value("part.logits") == 0
 
 
+def test_the_fused_loss_of_trl_holds_a_tile_of_a_fixed_size() -> None:
+    qwen: Values = {
+        "model.name": "Qwen/Qwen2.5-7B",
+        "job.framework": "trl",
+        "job.task": "sft",
+        "env.trl": "1.16.0",
+        "train.micro_batch": 8,
+        "train.seq_len": 8192,
+    }
+
+    assert job(qwen).value("part.logits") == 4096 * 32768 * 6
+
+
+def test_a_reward_model_has_no_logits_over_a_vocabulary() -> None:
+    made = job({"model.name": "Qwen/Qwen2.5-7B", "job.task": "reward", "loss.impl": "full", **STEP})
+
+    assert made.value("part.logits") == 0
+
+
+def test_a_full_preference_training_holds_a_reference_as_well() -> None:
+    full: Values = {**FULL, "job.task": "dpo", "ref.needed": True, "train.base_dtype": "bf16"}
+
+    assert llama(full).value("part.weights") == 4 * LLAMA_7B
+    assert llama({**full, "ref.separate": False}).value("part.weights") == 2 * LLAMA_7B
+
+
 def test_a_mixture_of_experts_gets_no_activations() -> None:
     made = job({"model.name": "mistralai/Mixtral-8x7B-v0.1", **STEP, "lora.on": False})
 
