@@ -11,7 +11,8 @@ from oomdoctor.linting.codes import split
 from oomdoctor.linting.files import LintFile, paths_in, read_file
 from oomdoctor.linting.places import project_root
 from oomdoctor.linting.policy import Policy, applied
-from oomdoctor.linting.run import Wanted, lint_files, rule_names
+from oomdoctor.linting.run import Wanted, lint_files, lint_rules, rule_names
+from oomdoctor.linting.suppressions import speaks
 from oomdoctor.record import dataclass
 
 if TYPE_CHECKING:
@@ -97,14 +98,15 @@ class Session:
         # the settings may name the file that is about to be written
         is_new = held and self.asked["write_baseline"] and not known_findings.is_there(held)
         known = known_findings.read(held) if held and not is_new else None
+        texts = {file.path: file.text for file in files}
         policy = Policy(
             root=project_root(),
             settings_root=self.settings_root,
             per_file_ignores=self.per_file_ignores,
             baseline=known,
-            names=rule_names(self.wanted),
+            names=rule_names(self.wanted) if any(map(speaks, texts.values())) else {},
         )
-        return applied(report, policy, texts={file.path: file.text for file in files})
+        return applied(report, policy, texts=texts)
 
     def write_baseline(self, report: LintReport) -> None:
         """Write the findings that stand as known ones."""
@@ -135,7 +137,9 @@ class Session:
         view = LintView(
             verbosity=int(asked["verbose"]) - int(asked["quiet"]), explain=asked["explain"]
         )
-        return rendered(report, style, root=project_root(), theme=theme, view=view)
+        rules = lint_rules(self.wanted) if style == "sarif" else ()
+        root = project_root()
+        return rendered(report, style, root=root, theme=theme, view=view, rules=rules)
 
 
 def _names(values: tuple[str, ...]) -> tuple[str, ...]:

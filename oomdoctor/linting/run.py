@@ -94,12 +94,17 @@ def stated_facts(wanted: Wanted) -> tuple[Fact, ...]:
     return (*found, *parse_versions(wanted.versions))
 
 
-def rule_names(wanted: Wanted) -> dict[str, str]:
-    """Return the code of every lint rule by its name."""
+def lint_rules(wanted: Wanted) -> tuple[Rule, ...]:
+    """Return every lint rule, selected or not."""
     from oomdoctor.rules.loader import load_rules
 
     rules = load_rules(wanted.rules, preview=True, bundles=(LINT,)).rules
-    return {rule.name: rule.code for rule in rules if rule.cause is None}
+    return tuple(rule for rule in rules if rule.cause is None)
+
+
+def rule_names(wanted: Wanted) -> dict[str, str]:
+    """Return the code of every lint rule by its name."""
+    return {rule.name: rule.code for rule in lint_rules(wanted)}
 
 
 def _ruleset(wanted: Wanted) -> RuleSet:

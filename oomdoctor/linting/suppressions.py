@@ -48,12 +48,17 @@ def _pattern() -> re.Pattern[str]:
     )
 
 
+def speaks(text: str) -> bool:
+    """Say whether a text may hold such a comment."""
+    return MARK in text.lower()
+
+
 def read(text: str) -> tuple[tuple[Suppression, ...], tuple[str, ...]]:
     """Return the suppressions of a file, and what is wrong with those that cannot be used.
 
     A remark starts with its line number, as `3: ...`.
     """
-    if MARK not in text.lower():
+    if not speaks(text):
         return (), ()
     found: list[Suppression] = []
     remarks: list[str] = []
