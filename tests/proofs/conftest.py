@@ -33,6 +33,7 @@ def _offline_and_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is downloaded, and no test sees the launcher state that another one left."""
     for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TOKENIZERS_PARALLELISM"):
         monkeypatch.setenv(name, "0" if name == "TOKENIZERS_PARALLELISM" else "1")
+    monkeypatch.setenv("DISABLE_VERSION_CHECK", "1")  # of LLaMA-Factory, which caps transformers
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "ACCELERATE_USE_FSDP", "WANDB_WATCH"):
         monkeypatch.delenv(name, raising=False)
     state = pytest.importorskip("accelerate").state
