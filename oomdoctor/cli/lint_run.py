@@ -11,7 +11,7 @@ from oomdoctor.linting.codes import split
 from oomdoctor.linting.files import LintFile, paths_in, read_file
 from oomdoctor.linting.places import project_root
 from oomdoctor.linting.policy import Policy, applied
-from oomdoctor.linting.run import Wanted, lint_files, lint_rules, rule_names
+from oomdoctor.linting.run import Wanted, is_used, lint_files, lint_rules, rule_names
 from oomdoctor.linting.suppressions import speaks
 from oomdoctor.record import dataclass
 
@@ -99,12 +99,14 @@ class Session:
         is_new = held and self.asked["write_baseline"] and not known_findings.is_there(held)
         known = known_findings.read(held) if held and not is_new else None
         texts = {file.path: file.text for file in files}
+        names = rule_names(self.wanted) if any(map(speaks, texts.values())) else {}
         policy = Policy(
             root=project_root(),
             settings_root=self.settings_root,
             per_file_ignores=self.per_file_ignores,
             baseline=known,
-            names=rule_names(self.wanted) if any(map(speaks, texts.values())) else {},
+            names=names,
+            is_used=lambda code: is_used(self.wanted, names, code),
         )
         return applied(report, policy, texts=texts)
 

@@ -102,6 +102,18 @@ def lint_rules(wanted: Wanted) -> tuple[Rule, ...]:
     return tuple(rule for rule in rules if rule.cause is None)
 
 
+def is_used(wanted: Wanted, names: Mapping[str, str], code: str) -> bool:
+    """Say whether a rule was selected and not ignored; `names` has the codes by name."""
+    from oomdoctor.linting.codes import names_rule
+
+    rule = next((name for name, other in names.items() if other == code), "")
+
+    def meant(asked: Sequence[str]) -> bool:
+        return any(names_rule(name, code=code, rule=rule) for name in asked)
+
+    return (not wanted.select or meant(wanted.select)) and not meant(wanted.ignore)
+
+
 def rule_names(wanted: Wanted) -> dict[str, str]:
     """Return the code of every lint rule by its name."""
     return {rule.name: rule.code for rule in lint_rules(wanted)}

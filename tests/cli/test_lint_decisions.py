@@ -83,6 +83,22 @@ def test_a_comment_holds_a_finding_back(lint: Callable[..., Any], tmp_path: Path
     ]
 
 
+@pytest.mark.parametrize(
+    ("options", "notes"),
+    [((), 0), (("--select", "KEY3001"), 1), (("--select", "KEY3", "--ignore", "KEY3001"), 0)],
+    ids=["not selected", "selected", "ignored"],
+)
+def test_a_comment_about_a_rule_that_was_left_out_is_not_called_useless(
+    lint: Callable[..., Any], tmp_path: Path, options: tuple[str, ...], notes: int
+) -> None:
+    text = f"{BAD}lr_scheduler_type: linear  # oomdoctor: ignore[KEY3001] not yet\n"
+    (tmp_path / "train.yaml").write_text(text, encoding="utf-8")
+
+    _, shown, _ = lint("train.yaml", "--format", "json", *options)
+
+    assert len(json.loads(shown)["files"][0]["notes"]) == notes
+
+
 def test_a_baseline_holds_back_what_was_there(lint: Callable[..., Any], tmp_path: Path) -> None:
     assert lint("train.yaml", "--write-baseline", "known.json")[0] == 0
     (tmp_path / "train.yaml").write_text(f"# moved\n\n{BAD}", encoding="utf-8")

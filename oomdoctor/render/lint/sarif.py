@@ -102,7 +102,10 @@ def _rule(findings: list[LintFinding], rule: Rule | None) -> dict[str, Json]:
 
 
 def _why(finding: LintFinding, rule: Rule | None) -> str:
-    return rule.why.strip() if rule and rule.why.strip() else sentence(finding.title)
+    """Return the rule's own words, each paragraph on one line."""
+    if rule is None or not rule.why.strip():
+        return sentence(finding.title)
+    return "\n\n".join(" ".join(part.split()) for part in rule.why.strip().split("\n\n"))
 
 
 def _camel(name: str) -> str:
