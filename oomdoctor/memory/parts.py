@@ -60,17 +60,24 @@ _READS = (
     *("job.framework", "env.trl", "job.task", "dist.kind", "dist.shards_params"),
     *("dist.world_size", "dist.param_offload", "optimizer.name", "optimizer.offload"),
     *("optimizer.state_bits", "optimizer.in_backward", "ref.needed", "ref.separate"),
+    *("dist.device_map", "gpu.count"),
 )
 
 
 def _ranks(facts: Inputs, kinds: tuple[str, ...]) -> int:
     """Return over how many ranks something is split; unknown where ranks are not counted."""
     how = facts.maybe_text("dist.kind") or "none"
-    if how not in kinds:
-        if facts.maybe_flag("load.split"):
-            raise MissingFactError("load.split")
-        return 1
-    return max(1, facts.whole("dist.world_size"))
+    if how in kinds:
+        return max(1, facts.whole("dist.world_size"))
+    offloaded = (facts.maybe_text("dist.param_offload") or "none") != "none"
+    if facts.maybe_flag("load.split") and not (_placed(facts) or offloaded):
+        raise MissingFactError("load.split")
+    return 1
+
+
+def _placed(facts: Inputs) -> bool:
+    """Say whether a device map spreads layers over the cards there are; one card is a guess."""
+    return facts.maybe_text("dist.device_map") is not None and facts.maybe_int("gpu.count") != 1
 
 
 @derives("part.weights", reads=_READS)
@@ -89,6 +96,7 @@ def weights(facts: Inputs) -> Outcome | None:
         total = facts.whole("model.params") * each / ranks
         slack = facts.slack("model.params") * each / ranks
         guess = bool(words) and facts.maybe_flag("ref.separate") is None
+        guess = guess or _placed(facts)
         words = f"parameters x {each:g} bytes ({words}{name}){over}"
         return Outcome(int(total), words, slack, guess=guess)
     rest = 4.0 if facts.maybe_flag("quant.kbit_prepared") else 2.0
@@ -96,7 +104,7 @@ def weights(facts: Inputs) -> Outcome | None:
     twice = facts.maybe_flag("quant.double")
     each = states.QUANT_BYTES.get(kind, states.NF4_DOUBLE if twice else states.NF4)
     words = f"linears x {each:g} bytes ({kind}) + embedding and head x {rest:g} bytes{over}"
-    return Outcome(int(total / ranks), words, slack / ranks)
+    return Outcome(int(total / ranks), words, slack / ranks, guess=_placed(facts))
 
 
 def _reference(facts: Inputs) -> bool:

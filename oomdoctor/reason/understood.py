@@ -49,6 +49,8 @@ _NEEDS = {
     "part.logits": (*_STEP, "model.vocab", "loss.used"),
 }
 _ADAPTER = ("lora.rank", "lora.targets", *_SHAPE)
+_STATES = ("part.weights", "part.optimizer", "part.gradients")
+_STATED_AS = {"load.dtype": "train.base_dtype", "loss.used": "loss.impl"}
 _SHARDED = ("zero1", "zero2", "zero3", "fsdp1", "fsdp2")
 
 
@@ -194,18 +196,18 @@ def _least(known: list[Fact]) -> UnderstoodRow:
 def _unknown(book: FactBook, key: str) -> str:
     """Say what a part needs; a split over an unknown number of ranks comes first."""
     how = book.value("dist.kind")
-    ranks = key in ("part.weights", "part.optimizer", "part.gradients") and how in _SHARDED
+    ranks = key in _STATES and how in _SHARDED
     if ranks and book.value("dist.world_size") is None:
         return f"unknown: {how} shares it over ranks, needs dist.world_size"
     kind = str(book.value("model.kind") or "causal-lm")
     step = key in ("part.activations", "part.logits")
     if step and (kind != "causal-lm" or book.value("model.experts")):
         return f"unknown: no formula for {'mixtures of experts' if kind == 'causal-lm' else kind}"
+    if key in _STATES and book.value("load.split") and not book.value("dist.device_map"):
+        return "unknown: split over cards in a way that no formula tells"
     missing = _missing(book, _NEEDS.get(key, ()))
     if missing:
         return f"unknown: needs {', '.join(missing)}"
-    if book.value("load.split"):
-        return "unknown: split over cards in a way that no formula tells"
     return "unknown: no formula for this kind of model or optimizer"
 
 
@@ -216,6 +218,7 @@ def _missing(book: FactBook, keys: tuple[str, ...]) -> tuple[str, ...]:
         missing.remove("train.trainable_params")
         roots = [key for key in _ADAPTER if key not in book.facts and key not in missing]
         missing += roots or ["sizes of the adapted linears"]
+    missing = [_STATED_AS.get(key, key) for key in missing]
     shapes = [key for key in missing if key.startswith("model.")]
     if not shapes:
         return tuple(missing)

@@ -22,7 +22,7 @@ def said(text: str, key: str, *, name: str = "train.py") -> object:
         ("model.requires_grad_(True)\n", True),
         ("for p in model.parameters():\n    p.requires_grad = False\n", None),
         (
-            "for n, p in model.named_parameters():\n    if 'b' in n:\n        p.requires_grad = True",
+            "for n, p in model.named_parameters():\n    if n:\n        p.requires_grad = True",
             None,
         ),
         ("model.requires_grad_(False)\n", None),
