@@ -26,6 +26,7 @@ KIN = {  # dialects whose files take the settings of the key as well
 FRAMEWORKS = {"transformers": "hf_trainer"}
 SCRIPTS = ("python", "unsloth", "diffusers", "nanogpt", "torchtitan")
 ALWAYS = ("env", "cli")
+NO_FLAGS = ("deepspeed", "fsdp")  # dialects of files alone
 
 
 class Editor(Protocol):
@@ -163,8 +164,14 @@ def _targets(reading: ConfigReading) -> Iterator[Target]:
     rows = reading.text.split("\n")
     if kind is not None:
         yield Target(kind, 0, len(rows), reading.text)
-        return
-    for piece in segments.split(reading.source_id, reading.text):
+    if kind == "command":
+        from oomdoctor.configs import shell_script
+
+        pieces = shell_script.split(reading.source_id, reading.text)
+        pieces = tuple(piece for piece in pieces if piece.kind != kind)
+    else:
+        pieces = segments.split(reading.source_id, reading.text) if kind is None else ()
+    for piece in pieces:
         first = piece.lines.rows[0][0] - 1
         last = piece.lines.rows[-1][0]
         while last > first + 1 and not rows[last - 1].strip():
@@ -176,11 +183,11 @@ def _edit(target: Target, home: str, dialect: str, wanted: Mapping[str, object])
     """Edit one stretch by its syntax; None where it takes no such settings."""
     kind = target.kind
     if kind == "command":
-        from oomdoctor.configs import cli_edit
+        from oomdoctor.configs import cli_edit, env_edit
 
         if dialect == "env":
-            return cli_edit.set_variables(target.text, wanted)
-        named = cli_edit.is_command(target.text)
+            return env_edit.set_variables(target.text, wanted)
+        named = home not in NO_FLAGS and cli_edit.is_command(target.text)
         return cli_edit.edit(target.text, wanted, home) if named else None
     if dialect in ALWAYS:
         return None
