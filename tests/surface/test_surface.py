@@ -6,16 +6,20 @@ changes/ that says what to use instead.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import oomdoctor
+from oomdoctor.cli import lint_settings
 from oomdoctor.cli.exit_codes import ExitCode
 from oomdoctor.cli.main import cli
 from oomdoctor.facts.registry import specs
+from oomdoctor.model.enums import Maturity, Severity
+from oomdoctor.model.lint import FileReport, JobReport, LintFinding, LintReport
 from oomdoctor.model.plan import Diagnosis
 from oomdoctor.render.json import as_dict
+from oomdoctor.render.lint.json import as_dict as lint_as_dict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -61,6 +65,33 @@ def test_json_keys(golden: Golden) -> None:
     nothing = Diagnosis(answer="nothing_found", resource="unknown", conclusive=False, headline="")
 
     golden("lists/json_keys.txt", listed(sorted(as_dict(nothing))))
+
+
+def test_lint_json_keys(golden: Golden) -> None:
+    finding = LintFinding(
+        code="",
+        rule="",
+        severity=Severity.INFO,
+        title="",
+        message="",
+        category="",
+        maturity=Maturity.STABLE,
+    )
+    file = FileReport(path="", dialect=None, findings=(finding,))
+    whole: Any = lint_as_dict(LintReport(jobs=(JobReport(files=(file,)),)), root=".")
+    parts = {
+        "": whole,
+        "files.": whole["files"][0],
+        "findings.": whole["files"][0]["findings"][0],
+        "jobs.": whole["jobs"][0],
+    }
+
+    keys = (f"{head}{key}" for head, part in parts.items() for key in sorted(part))
+    golden("lists/lint_json_keys.txt", listed(keys))
+
+
+def test_lint_settings(golden: Golden) -> None:
+    golden("lists/lint_settings.txt", listed(sorted(lint_settings.KNOWN)))
 
 
 def test_fact_keys(golden: Golden) -> None:
