@@ -109,7 +109,7 @@ def _task(settings: Settings) -> tuple[Claim, Setting] | None:
     )
     for task, keys in tests:
         row = settings.first(*keys)
-        if row is not None and row.value is not False:
+        if row is not None and (row.value is not False or task == "sft"):
             return Claim("job.task", task), row
     return None
 

@@ -94,3 +94,16 @@ def test_the_betas_of_an_optimizer_are_no_beta_of_a_method() -> None:
     text = "from transformers import TrainingArguments\nargs = TrainingArguments(adam_beta1=0.9)\n"
 
     assert "rl.beta" not in facts(text, "train.py")
+
+
+@pytest.mark.parametrize(
+    ("key", "task"),
+    [("packing: false", "sft"), ("packing: true", "sft"), ("precompute_ref_log_probs: true", "dpo")],
+)
+def test_a_key_that_one_trainer_alone_has_tells_the_task(key: str, task: str) -> None:
+    text = (
+        "model_name_or_path: gpt2\noutput_dir: out\nper_device_train_batch_size: 1\n"
+        f"learning_rate: 0.1\nmax_length: 512\n{key}\n"
+    )
+
+    assert facts(text)["job.task"] == task
