@@ -98,7 +98,11 @@ def test_the_betas_of_an_optimizer_are_no_beta_of_a_method() -> None:
 
 @pytest.mark.parametrize(
     ("key", "task"),
-    [("packing: false", "sft"), ("packing: true", "sft"), ("precompute_ref_log_probs: true", "dpo")],
+    [
+        ("packing: false", "sft"),
+        ("packing: true", "sft"),
+        ("precompute_ref_log_probs: true", "dpo"),
+    ],
 )
 def test_a_key_that_one_trainer_alone_has_tells_the_task(key: str, task: str) -> None:
     text = (
