@@ -45,7 +45,7 @@ def _command(finding: LintFinding, file: FileReport, root: str) -> str:
         "title": f"{finding.code} {finding.rule}",
     }
     listed = ",".join(
-        f"{name}={_escaped(str(value), _IN_PROPERTY)}"
+        f"{name}={_escaped(visible(str(value)), _IN_PROPERTY)}"
         for name, value in properties.items()
         if value is not None
     )

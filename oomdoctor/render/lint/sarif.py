@@ -176,9 +176,17 @@ def _place(finding: LintFinding, file: FileReport, root: str) -> dict[str, Json]
 def _location(path: str, root: str) -> dict[str, Json]:
     inside = relative(path, root)
     if inside is not None:
-        return {"uri": quote(inside), "uriBaseId": BASE}
+        return {"uri": _quoted(inside), "uriBaseId": BASE}
     shown = path.replace("\\", "/")
-    return {"uri": f"file://{quote(shown)}" if shown.startswith("/") else quote(shown)}
+    return {"uri": f"file://{_quoted(shown)}" if shown.startswith("/") else _quoted(shown)}
+
+
+def _quoted(path: str) -> str:
+    """Return a path for a URI; the bytes of a name that is no UTF-8 stay what they are."""
+    try:
+        return quote(path.encode("utf-8", errors="surrogateescape"))
+    except UnicodeEncodeError:
+        return quote(path, errors="replace")
 
 
 def _related(finding: LintFinding, root: str) -> dict[str, Json]:

@@ -94,6 +94,9 @@ def test_a_path_is_a_uri() -> None:
     odd = report(finding(path="conf/a b#1.yaml"), path="conf/a b#1.yaml")
     outside = report(finding(path="/data/x y.yaml"), path="/data/x y.yaml")
 
+    bytes_ = report(path="conf/\udcff.yaml")
+
+    assert run_of(bytes_)["artifacts"][0]["location"]["uri"] == "conf/%FF.yaml"
     found = [run_of(one)["artifacts"][0]["location"] for one in (odd, outside)]
     assert found == [
         {"uri": "conf/a%20b%231.yaml", "uriBaseId": "%SRCROOT%"},
