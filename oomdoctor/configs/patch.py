@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from oomdoctor.configs import change, segments
 from oomdoctor.configs.difference import flattened, same, unified
 from oomdoctor.configs.reader import SUFFIXES, suffix_of
-from oomdoctor.configs.setting import Lines, SyntaxFault
+from oomdoctor.configs.setting import Lines, SyntaxFault, normal
 from oomdoctor.model.plan import Patch
 from oomdoctor.record import NamedTuple
 
@@ -67,9 +67,10 @@ def patch(
         cut[at] = cut[at] if at in cut else tuple(_targets(reading))
     satisfied: set[str] = set()
     for dialect, wanted in settings_by_dialect.items():
-        for reading, written_for in _homes(readings, dialect, settings_by_dialect):
+        flat = flattened(wanted)
+        for reading, written_for in _homes(readings, dialect, settings_by_dialect, flat):
             targets = cut[reading.text, reading.path]
-            outcome = _edited(reading, targets, written_for, (dialect, flattened(wanted)))
+            outcome = _edited(reading, targets, written_for, (dialect, flat))
             if outcome is None:
                 continue
             satisfied.add(dialect)
@@ -94,7 +95,7 @@ def edited(
     `readings` are those of the one file.
     """
     wanted = (dialect, flattened(settings))
-    for reading, written_for in _homes(readings, dialect, {}):
+    for reading, written_for in _homes(readings, dialect, {}, wanted[1]):
         outcome = _edited(reading, tuple(_targets(reading)), written_for, wanted)
         if outcome is not None:
             return outcome
@@ -123,9 +124,16 @@ def _frameworks(readings: Sequence[ConfigReading]) -> set[str]:
 
 
 def _homes(
-    readings: Sequence[ConfigReading], dialect: str, others: Mapping[str, object]
+    readings: Sequence[ConfigReading],
+    dialect: str,
+    others: Mapping[str, object],
+    wanted: Mapping[str, object],
 ) -> Iterator[tuple[ConfigReading, str]]:
-    """Go through the readings that can take a dialect's settings, the exact ones first."""
+    """Go through the readings that can take a dialect's settings, the best place first.
+
+    A key is changed where it stands; a new one goes into the job's config rather than into the
+    command that starts it.
+    """
     readings = list({(r.text, r.path, r.dialect): r for r in readings}.values())
     if dialect in ALWAYS:
         yield from ((reading, reading.dialect) for reading in readings)
@@ -137,7 +145,24 @@ def _homes(
         for r in readings
         if r.dialect in KIN.get(dialect, ()) and r.dialect not in others
     ]
-    yield from (*own, *scripts, *kin)
+    yield from sorted(
+        (*own, *scripts, *kin), key=lambda home: (not _holds(home[0], wanted), _is_command(home[0]))
+    )
+
+
+def _holds(reading: ConfigReading, wanted: Mapping[str, object]) -> bool:
+    """Say whether any of the wanted keys is set in a reading."""
+    listed = next((str(f.value) for f in reading.facts if f.key == "job.settings"), "")
+    held = {line.partition(" = ")[0] for line in listed.split("\n")}
+    last = {key.rpartition(".")[2] for key in held}
+    names = {normal(key) for key in wanted}
+    return not names.isdisjoint(held) or any("." not in name and name in last for name in names)
+
+
+def _is_command(reading: ConfigReading) -> bool:
+    """Say whether a reading is a command line: no file of another syntax by its name."""
+    kind = SUFFIXES.get(suffix_of(reading.path or reading.source_id))
+    return kind == "command" if kind is not None else reading.dialect == "shell"
 
 
 def _edited(
