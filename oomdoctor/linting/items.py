@@ -21,8 +21,27 @@ if TYPE_CHECKING:
     from oomdoctor.model.core import Conflict
 
 PREFIX = "lint."
-# Texts that every file has its own of, and facts about what was read.
-_OWN = ("job.", "env.", "log.")
+# What has one value in a job; of others, each file may have its own (checkpointing, say).
+_ONE_VALUE = frozenset(
+    {
+        "train.micro_batch",
+        "train.grad_accum",
+        "train.global_batch",
+        "train.amp",
+        "train.seq_len",
+        "train.max_steps",
+        "train.epochs",
+        "train.base_dtype",
+        "dist.kind",
+        "dist.world_size",
+        "optimizer.name",
+        "optimizer.offload",
+        "dist.param_offload",
+        "quant.kind",
+        "model.name",
+        "lora.rank",
+    }
+)
 
 
 class Item(NamedTuple):
@@ -39,7 +58,7 @@ def items_of(job: Job, book: FactBook) -> Iterator[Item]:
     for file in job.files:
         yield from _misspelt(file)
     for conflict in book.conflicts:
-        if not conflict.key.startswith(_OWN):
+        if conflict.key in _ONE_VALUE:
             yield from _disagreement(conflict, {file.path for file in job.files})
 
 

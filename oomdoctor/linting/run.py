@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.linting.book import book_of
 from oomdoctor.linting.files import LintFile, paths_in, read_file
-from oomdoctor.linting.findings import Judged, judge
+from oomdoctor.linting.findings import judge
 from oomdoctor.linting.items import PREFIX, items_of
 from oomdoctor.linting.jobs import Job, jobs_of
 from oomdoctor.linting.order import in_order
 from oomdoctor.model.core import Fact
+from oomdoctor.model.enums import Severity
 from oomdoctor.model.lint import FileReport, JobReport, LintReport
 from oomdoctor.record import dataclass, replace
 from oomdoctor.rules.evaluate import leaves_of
@@ -148,7 +149,7 @@ def _report(
     book = book_of(job, given=stated, versions=versions)
     whole, single = rules
     judged = judge(whole, book, job)
-    findings = [*judged.findings, *_of_items(single, book, job)]
+    findings = [*judged.findings, *_of_items(single, book, job, judged.findings)]
     files = tuple(_file(file, findings, number == 0) for number, file in enumerate(job.files))
     recognised = any(file.dialect is not None for file in job.files)
     report = JobReport(
@@ -171,11 +172,16 @@ def _split(ruleset: RuleSet) -> tuple[RuleSet, RuleSet]:
     return replace(ruleset, rules=whole), replace(ruleset, rules=single, faults=())
 
 
-def _of_items(single: RuleSet, book: FactBook, job: Job) -> list[LintFinding]:
+def _of_items(
+    single: RuleSet, book: FactBook, job: Job, others: Sequence[LintFinding]
+) -> list[LintFinding]:
+    """Judge single keys and files; a place that a rule calls an error needs no second word."""
+    told = {(one.path, one.line) for one in others if one.severity is Severity.ERROR}
     found: list[LintFinding] = []
     for item in items_of(job, book):
-        judged: Judged = judge(single, book.add(item.facts), job)
-        found += judged.findings
+        places = {(quote.artifact, quote.line) for fact in item.facts for quote in fact.quotes}
+        if told.isdisjoint(places):
+            found += judge(single, book.add(item.facts), job).findings
     return found
 
 
