@@ -58,15 +58,28 @@ def test_files_keep_the_order_in_which_they_were_given(tmp_path: Path) -> None:
 
 
 def test_two_files_of_a_job_that_disagree_are_told_with_both_places(tmp_path: Path) -> None:
+    train, launcher = tmp_path / "train.yaml", tmp_path / "accelerate.yaml"
+    train.write_text(f"{HEAD}bf16: true\n", "utf-8")
+    launcher.write_text(
+        "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nmixed_precision: fp16\n",
+        "utf-8",
+    )
+    report = lint([str(train), str(launcher)], Wanted(search=False, together=True))
+    (one,) = [one for one in report.findings if one.rule == "settings-disagree"]
+    assert (one.path, one.line) == (str(launcher), 3)
+    assert one.message == f"The files disagree: train.amp is fp16 here, but bf16 in {train}:4."
+
+
+def test_a_place_that_a_rule_calls_an_error_is_told_once(tmp_path: Path) -> None:
     train, zero = tmp_path / "train.yaml", tmp_path / "ds.json"
     train.write_text(HEAD, "utf-8")
     zero.write_text(
         '{"train_micro_batch_size_per_gpu": 4,\n "zero_optimization": {"stage": 2}}\n', "utf-8"
     )
     report = lint([str(train), str(zero)], Wanted(search=False, together=True))
-    (one,) = [one for one in report.findings if one.rule == "settings-disagree"]
-    assert (one.path, one.line) == (str(zero), 1)
-    assert one.message == f"The files disagree: train.micro_batch is 4 here, but 2 in {train}:3."
+    rules = [one.rule for one in report.findings]
+    assert "deepspeed-batch-mismatch" in rules
+    assert "settings-disagree" not in rules
 
 
 @pytest.mark.parametrize("name", ["fp16-and-bf16", "COR2001", "cor2"])
