@@ -5,7 +5,8 @@
     effective batch       32 rows = 2 per device x 8 accumulation x 2 ranks
     tokens per step       65,536 at most = 32 rows x 2,048 tokens
     weights               12.55 GiB                    parameters x 2 bytes (bf16)
-    activations           unknown: needs train.seq_len
+    activations and logits   3.88 GiB = 0.92 GiB activations + 2.96 GiB logits
+    optimizer             unknown: needs train.trainable_params
 
 Figures of memory are formulas, never measurements; what is missing is named, not guessed.
 """
@@ -35,8 +36,7 @@ _PARTS = (
     ("adapters", "part.adapters"),
     ("optimizer", "part.optimizer"),
     ("gradients", "part.gradients"),
-    ("activations", "part.activations"),
-    ("logits and loss", "part.logits"),
+    ("activations and logits", "part.activations"),
     ("context and fragmentation", "part.context"),
     ("sum on one card", "peak.formula"),
 )
@@ -149,10 +149,12 @@ def _tokens(book: FactBook) -> Iterator[UnderstoodRow]:
 def _memory(book: FactBook) -> Iterator[UnderstoodRow]:
     for name, key in _PARTS:
         fact = book.get(key)
-        if fact is not None:
+        if key == "part.activations":
+            yield _step(book, name)
+        elif fact is not None:
             yield _known(book, name, fact)
         elif key == "peak.formula":
-            known = [one for _, part in _PARTS[:-1] if (one := book.get(part)) is not None]
+            known = [one for part in parts.PARTS if (one := book.get(part)) is not None]
             if len(known) > 2:
                 yield _least(known)
         else:
@@ -178,6 +180,27 @@ def _known(book: FactBook, name: str, fact: Fact) -> UnderstoodRow:
         source=f"{MARK}{fact.source}",
         bytes=size,
         of_bytes=whole,
+    )
+
+
+def _step(book: FactBook, name: str) -> UnderstoodRow:
+    """Return what a step adds: activations and logits, each known or named as missing."""
+    keys = (("activations", "part.activations"), ("logits", "part.logits"))
+    found = [(word, fact) for word, key in keys if (fact := book.get(key)) is not None]
+    total = sum(int(fact.value) for _, fact in found)
+    shown = [f"{format_size(int(fact.value))} {word}" for word, fact in found]
+    open_ends = [f"{word} {_unknown(book, key)}" for word, key in keys if key not in book.facts]
+    if not found:
+        told = dict.fromkeys(_unknown(book, key) for _, key in keys)
+        return UnderstoodRow(group="memory", name=name, text="; ".join(told), origin=Origin.ASSUMED)
+    text = f"{format_size(total)} = {' + '.join(shown)}" if len(found) == 2 else shown[0]
+    return UnderstoodRow(
+        group="memory",
+        name=name,
+        text="; ".join((text, *open_ends)),
+        origin=max((fact.origin for _, fact in found), key=_RANK.index),
+        source=MARK + "; ".join(f"{word}: {fact.source}" for word, fact in found),
+        bytes=total,
     )
 
 

@@ -58,8 +58,7 @@ def test_every_part_of_memory_has_its_formula() -> None:
         "adapters",
         "optimizer",
         "gradients",
-        "activations",
-        "logits and loss",
+        "activations and logits",
         "context and fragmentation",
         "sum on one card",
     ]
@@ -75,8 +74,9 @@ def test_what_is_missing_is_named_and_not_guessed() -> None:
         "learning_rate: 1e-4\nbf16: true\ndatasets:\n  - path: a\n    type: alpaca\n"
     )
 
-    assert said["activations"].text == "unknown: needs the model's config.json"
-    assert said["activations"].bytes is None
+    step = said["activations and logits"]
+    assert step.text == "unknown: needs the model's config.json"
+    assert step.bytes is None
     assert said["weights"].text == "unknown: needs the model's config.json"
     assert said["model"].text == "my/own-model: its size is not known"
 
@@ -84,7 +84,20 @@ def test_what_is_missing_is_named_and_not_guessed() -> None:
 def test_a_mixture_of_experts_is_told_to_have_no_formula() -> None:
     said = rows(QLORA.replace("meta-llama/Llama-2-7b-hf", "mistralai/Mixtral-8x7B-v0.1"))
 
-    assert said["activations"].text == "unknown: no formula for mixtures of experts"
+    assert said["activations and logits"].text == ("unknown: no formula for mixtures of experts")
+
+
+def test_what_a_step_adds_is_told_in_one_row_with_its_two_parts() -> None:
+    row = rows(QLORA, "env.transformers=4.57.1")["activations and logits"]
+
+    assert row.text == "1.84 GiB = 1.13 GiB activations + 739.00 MiB logits"
+
+
+def test_half_of_a_step_is_told_beside_what_the_other_half_needs() -> None:
+    unfused = QLORA.replace("bf16: true", "bf16: true\nkernel_config: {name: auto}")
+    row = rows(unfused, "env.transformers=4.57.1")["activations and logits"]
+
+    assert row.text == "1.13 GiB activations; logits unknown: needs loss.impl"
 
 
 def test_pairs_of_preference_training_count_twice() -> None:
