@@ -28,8 +28,14 @@ ROOT = Path(__file__).resolve().parent.parent
 MIB = 1024**2
 MOST_MIB = 600
 BLOCKS, BLOCK_BYTES = 48, 4 * MIB
-ONSETS = "b c d f g h j k l m n p r s t v w st tr ch pl br th sh".split()  # noqa: SIM905 - shorter
-RHYMES = "a e i o u ai ea ou an en in on er ar al ing ent ess".split()  # noqa: SIM905 - shorter
+ONSETS = (
+    *("b", "c", "d", "f", "g", "h", "j", "k", "l", "m", "n", "p", "r", "s", "t", "v", "w"),
+    *("st", "tr", "ch", "pl", "br", "th", "sh"),
+)
+RHYMES = (
+    *("a", "e", "i", "o", "u", "ai", "ea", "ou", "an", "en", "in", "on", "er", "ar", "al"),
+    *("ing", "ent", "ess"),
+)
 THEIRS = """
 import json, sys, time
 from datasets import load_dataset

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 from oomdoctor.errors import UsageError
 
+Library: TypeAlias = Any
+"""A module, class or object of a package that is imported only when it is used."""
 
-def need(module: str, *, purpose: str, extra: str) -> Any:  # noqa: ANN401 - what a module holds is its own
+
+def need(module: str, *, purpose: str, extra: str) -> Library:
     """Import a module of an extra, or say what lacks, for what, and how to install it."""
     try:
         return import_module(module)

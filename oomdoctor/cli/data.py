@@ -120,7 +120,7 @@ def command(**values: object) -> int:
 
 
 def _counted(asked: Asked) -> DataReport:
-    from oomdoctor.data.report import report_of
+    from oomdoctor.data.report import Reading, report_of
     from oomdoctor.facts.given import parse_given
 
     bar = _bar(quiet=asked["quiet"])
@@ -130,10 +130,12 @@ def _counted(asked: Asked) -> DataReport:
             tokenizer=asked["tokenizer"],
             configs=asked["config"],
             given=parse_given(asked["fact"]),
-            field=asked["field"],
-            split=asked["split"],
-            template=asked["template"],
-            processes=asked["processes"],
+            reading=Reading(
+                field=asked["field"],
+                split=asked["split"],
+                template=asked["template"],
+                processes=asked["processes"],
+            ),
             stdin=standard_input(),
             progress=bar,
         )

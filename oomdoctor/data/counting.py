@@ -28,7 +28,7 @@ class Counter:
     def __init__(self, tokens: Tokens, *, by_words: bool = True) -> None:
         """Find out how to count with this tokenizer."""
         self._machine: Any = tokens.machine
-        self._added = self._machine.num_special_tokens_to_add(False)  # noqa: FBT003 - the library's signature
+        self._added = self._machine.num_special_tokens_to_add(is_pair=False)
         recipe = recipe_of(tokens.description) if by_words else None
         self._words = None if recipe is None else WordCounter(recipe, self._machine)
         self._unchecked = CHECKED_TEXTS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from oomdoctor.data.files import STDIN, DataFile
@@ -27,7 +28,7 @@ def pieces_of(file: DataFile, *, field: str | None, stdin: BinaryIO | None) -> I
         stream = stdin or sys.stdin.buffer
         yield from _blocks("<stdin>", _chunks(stream), as_json=None, share=1.0)
     elif file.packed is not None:
-        yield from _unpacked(file)
+        yield from _unpacked(file, file.packed)
     elif file.kind in ("lines", "text"):
         yield from _spans(file)
     elif file.kind == "json":
@@ -47,9 +48,8 @@ def _chunks(stream: BinaryIO) -> Iterator[bytes]:
         yield chunk
 
 
-def _unpacked(file: DataFile) -> Iterator[Block]:
-    assert file.packed is not None  # noqa: S101 - the caller's condition, for the type checker
-    with open(file.path, "rb") as stream:  # noqa: PTH123 - the path is a string
+def _unpacked(file: DataFile, packed: str) -> Iterator[Block]:
+    with Path(file.path).open("rb") as stream:
         read = 0
 
         def told() -> Iterator[bytes]:
@@ -58,7 +58,7 @@ def _unpacked(file: DataFile) -> Iterator[Block]:
                 read += len(chunk)
                 yield chunk
 
-        chunks = decompress(told(), file.packed, limit_bytes=UNPACKED_LIMIT_BYTES)
+        chunks = decompress(told(), packed, limit_bytes=UNPACKED_LIMIT_BYTES)
         before = 0
         try:
             for block in _blocks(file.path, chunks, as_json=file.kind == "lines", share=0.0):

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import InputError, Location
@@ -25,7 +26,7 @@ _BLANK = " \t\r\n"
 def rows_of_array(path: str) -> Iterator[tuple[int, str]]:
     """Yield (line, JSON text) of each row; InputError with its place where it is no JSON."""
     try:
-        with open(path, encoding="utf-8-sig", errors="replace") as file:  # noqa: PTH123 - the path is a string
+        with Path(path).open(encoding="utf-8-sig", errors="replace") as file:
             window = _Window(file, path)
             if window.sign() == "[":
                 yield from window.rows()
@@ -105,7 +106,7 @@ class _Window:
 
 def _of_object(path: str) -> Iterator[tuple[int, str]]:
     """Yield the rows of the longest array in an object, numbered: their lines are not known."""
-    with open(path, encoding="utf-8-sig", errors="replace") as file:  # noqa: PTH123 - the path is a string
+    with Path(path).open(encoding="utf-8-sig", errors="replace") as file:
         text = file.read(LARGEST_OBJECT + 1)
     if len(text) > LARGEST_OBJECT:
         raise InputError(

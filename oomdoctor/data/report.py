@@ -14,7 +14,7 @@ from oomdoctor.data.peak import peak_of
 from oomdoctor.data.tokenizer import file_of, load
 from oomdoctor.data.work import Setup
 from oomdoctor.errors import InputError, Location
-from oomdoctor.record import dataclass
+from oomdoctor.record import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +32,15 @@ if TYPE_CHECKING:
 
 ROWS_ASSUMED = 8
 PAIRED = "preference"
+
+
+class Reading(NamedTuple):
+    """How the data is read: a field and a split that were named, the chat template or not."""
+
+    field: str | None = None
+    split: str | None = None
+    template: bool = True
+    processes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,29 +87,27 @@ class DataReport:
         return self.lengths.over(self.limit.value) if self.limit else (0, 0)
 
 
-def report_of(  # noqa: PLR0913 - the front door: each is one thing to ask for
+def report_of(
     paths: Sequence[str],
     *,
     tokenizer: str,
     configs: Sequence[str] = (),
     given: Sequence[Fact] = (),
-    field: str | None = None,
-    split: str | None = None,
-    template: bool = True,
-    processes: int | None = None,
+    reading: Reading | None = None,
     stdin: BinaryIO | None = None,
     progress: Progress | None = None,
 ) -> DataReport:
     """Count the tokens of a data set and say what they mean for the job of the configs."""
+    how = reading or Reading()
     tokens = load(tokenizer)
     job = job_of(configs, given, tokenizer=file_of(tokenizer))
     notes: list[str] = []
-    files = files_of(paths, notes, split=split)
-    setup = Setup(tokenizer, field, template)
-    tally = count_files(files, setup, processes=processes, stdin=stdin, progress=progress)
+    files = files_of(paths, notes, split=how.split)
+    setup = Setup(tokenizer, how.field, how.template)
+    tally = count_files(files, setup, processes=how.processes, stdin=stdin, progress=progress)
     if not tally.rows:
         raise _nothing(tally, paths)
-    return _report(tally, files, tokens, job, template=template, notes=notes)
+    return _report(tally, files, tokens, job, template=how.template, notes=notes)
 
 
 def _nothing(tally: Tally, paths: Sequence[str]) -> InputError:

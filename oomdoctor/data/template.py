@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from oomdoctor.data.layouts import BadRowError
-from oomdoctor.extras import need
+from oomdoctor.extras import Library, need
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,10 +69,10 @@ def renderer(text: str, config: Mapping[str, Any]) -> Render:
     return render
 
 
-def _generation(extensions: Any, jinja2: Any) -> type:  # noqa: ANN401 - modules
+def _generation(extensions: Library, jinja2: Library) -> type:
     """Return the extension for `{% generation %}`, which marks what the model is to say."""
 
-    def parse(_: object, parser: Any) -> Any:  # noqa: ANN401 - jinja2's own classes
+    def parse(_: object, parser: Library) -> Library:
         line = next(parser.stream).lineno
         body = parser.parse_statements(["name:endgeneration"], drop_needle=True)
         return jinja2.nodes.Scope(body, lineno=line)

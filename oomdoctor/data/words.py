@@ -19,6 +19,8 @@ from oomdoctor.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from oomdoctor.extras import Library
+
 BYTE_LEVEL = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 MOST_WORDS = 200_000
 LONGEST_WORD = 256
@@ -114,7 +116,7 @@ def ascii_pattern(pattern: str) -> str | None:
 class WordCounter:
     """Counts the tokens of texts word by word, and remembers the words."""
 
-    def __init__(self, recipe: Recipe, machine: Any) -> None:  # noqa: ANN401 - the library's object
+    def __init__(self, recipe: Recipe, machine: Library) -> None:
         """Prepare the patterns of a recipe for a tokenizer."""
         self._recipe = recipe
         self._known = _Known(machine)
@@ -185,7 +187,7 @@ def _splitter(tokens: Sequence[str]) -> Callable[[str], list[str]] | None:
 class _Known(dict[str, int]):
     """Words with their number of tokens; one that is new is cut by the tokenizer's model."""
 
-    def __init__(self, machine: Any) -> None:  # noqa: ANN401 - the library's object
+    def __init__(self, machine: Library) -> None:
         super().__init__()
         self._model = machine.model
         self.cut = 0

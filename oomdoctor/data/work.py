@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomdoctor.data.counting import BATCH_CHARACTERS, Counter
@@ -121,7 +122,7 @@ def _line_rows(
 
 def _span_lines(span: Span) -> Iterator[bytes]:
     """Yield the lines that start inside the span; one that is too long comes cut."""
-    with open(span.path, "rb") as file:  # noqa: PTH123 - the path is a string
+    with Path(span.path).open("rb") as file:
         if span.start:
             file.seek(span.start - 1)
             _to_line_end(file)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oomdoctor import __version__
-from oomdoctor.extras import need
+from oomdoctor.extras import Library, need
 from oomdoctor.render.escape import visible
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def page_html(page: Page, *, template: str = "page.html", **values: object) -> s
 
 
 @cache
-def _environment() -> Any:  # noqa: ANN401 - jinja2 is imported lazily
+def _environment() -> Library:
     jinja2 = need("jinja2", purpose="HTML", extra="html")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     RunPython = Callable[..., CompletedProcess[bytes]]
 
+UNKNOWN = "[UNK]"
 CONFIG = "max_length: 6\nper_device_train_batch_size: 2\noutput_dir: out\ndataset_name: d\n"
 WITHOUT = """
 import sys
@@ -27,7 +28,7 @@ sys.exit(run(sys.argv[2:]))
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A tokenizer of one token per word, five rows and a broken one, and a config."""
-    machine = Tokenizer(models.WordLevel({"a": 0, "[UNK]": 1}, unk_token="[UNK]"))  # noqa: S106 - no password
+    machine = Tokenizer(models.WordLevel({"a": 0, UNKNOWN: 1}, unk_token=UNKNOWN))
     machine.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     (tmp_path / "model").mkdir()
     machine.save(str(tmp_path / "model" / "tokenizer.json"))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
 from oomdoctor.data.layouts import BadRowError, Sample, sample_of
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def join(messages: object, _tools: object) -> str:
-    return "|".join(f"{one['role']}={one['content']}" for one in messages)  # type: ignore[attr-defined] - a list of messages
+
+def join(messages: Sequence[dict[str, Any]], _tools: object) -> str:
+    return "|".join(f"{one['role']}={one['content']}" for one in messages)
 
 
 @pytest.mark.parametrize(
