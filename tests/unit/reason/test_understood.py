@@ -84,20 +84,22 @@ def test_what_is_missing_is_named_and_not_guessed() -> None:
 def test_a_mixture_of_experts_is_told_to_have_no_formula() -> None:
     said = rows(QLORA.replace("meta-llama/Llama-2-7b-hf", "mistralai/Mixtral-8x7B-v0.1"))
 
-    assert said["activations and logits"].text == ("unknown: no formula for mixtures of experts")
+    assert said["activations and logits"].text == (
+        "756.25 MiB logits; activations unknown: no formula for mixtures of experts"
+    )
 
 
 def test_what_a_step_adds_is_told_in_one_row_with_its_two_parts() -> None:
     row = rows(QLORA, "env.transformers=4.57.1")["activations and logits"]
 
-    assert row.text == "1.84 GiB = 1.13 GiB activations + 739.00 MiB logits"
+    assert row.text == "1.63 GiB = 909.60 MiB activations + 756.25 MiB logits"
 
 
 def test_half_of_a_step_is_told_beside_what_the_other_half_needs() -> None:
     unfused = QLORA.replace("bf16: true", "bf16: true\nkernel_config: {name: auto}")
     row = rows(unfused, "env.transformers=4.57.1")["activations and logits"]
 
-    assert row.text == "1.13 GiB activations; logits unknown: needs loss.impl"
+    assert row.text == "909.60 MiB activations; logits unknown: needs loss.impl"
 
 
 def test_pairs_of_preference_training_count_twice() -> None:
