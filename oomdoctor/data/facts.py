@@ -59,8 +59,9 @@ def _calculated(report: DataReport) -> list[Fact]:
     limit = f"limit {report.capacity.value} ({report.capacity.source})"
     waste = {one.key: one.waste for one in report.strategies}
     told = next((one.key for one in report.strategies if one.in_force), "longest")
+    padded = 1.0 - report.packings[0].efficiency if report.packed else waste[told]
     values: list[tuple[str, Value, str]] = [
-        ("data.padding_waste", waste[told], f"{batch}, {limit}"),
+        ("data.padding_waste", padded, f"{batch}, {limit}"),
         ("data.padding_waste_max", waste["max_length"], limit),
         ("data.padding_waste_sorted", waste["by_length"], batch),
         ("data.packing_efficiency", report.packings[0].efficiency, limit),

@@ -48,8 +48,8 @@ class DataReport:
     """Lengths of all rows and what they mean for padding, packing and memory.
 
     `lengths` are the sequences as they are, `kept` after truncation by `limit`; `capacity` is the
-    row length that packing is calculated for. `batch` is rows per device and forward pass, as
-    sequences: a preference pair is two.
+    row length that packing is calculated for, `packed` whether the job packs. `batch` is rows per
+    device and forward pass, as sequences: a preference pair is two.
     """
 
     files: tuple[DataFile, ...]
@@ -69,6 +69,7 @@ class DataReport:
     strategies: tuple[Strategy, ...]
     packings: tuple[Packing, ...]
     peak: Peak
+    packed: bool = False
     notes: tuple[str, ...] = ()
 
     @property
@@ -160,6 +161,7 @@ def _report(
             constant=packed or padding == "max_length",
             job=job,
         ),
+        packed=packed,
         notes=tuple(notes),
     )
 

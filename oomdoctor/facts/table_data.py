@@ -23,7 +23,7 @@ ROWS = (
     ratio("data.cut_share", "Share of all tokens that truncation cuts off.", obtain=COUNT),
     ratio(
         "data.padding_waste",
-        "Share of computed tokens that are padding, as rows are padded (else to the longest).",
+        "Share of computed tokens that are padding, as the job pads or packs.",
         obtain=COUNT,
     ),
     ratio("data.padding_waste_max", "The same if every row is padded to the limit.", obtain=COUNT),

@@ -174,7 +174,7 @@ def _packing(report: DataReport) -> Section:
     )
     return Section(
         title="Packing",
-        sentences=(f"Into rows of {said}.",),
+        sentences=(f"Into rows of {said}.{' The job packs.' if report.packed else ''}",),
         table=Table(
             caption="What packing would give",
             headers=("way", "rows", "filled", "sequences"),

@@ -103,6 +103,9 @@ def test_a_packed_job_has_one_size_of_batch(tokenizer: str, write_lines: WriteLi
     assert packed.peak.constant
     assert packed.peak.largest.tokens == packed.peak.median.tokens == 64
     assert not any(one.in_force for one in packed.strategies)
+    assert by_key(packed)["data.padding_waste"].value == pytest.approx(
+        1 - packed.packings[0].efficiency
+    )
 
 
 def test_padding_to_the_maximum_is_in_force_where_the_job_says_so(
