@@ -6,6 +6,7 @@ from oomdoctor.facts.spec import boolean, count, enum, ratio, text
 from oomdoctor.facts.table_config import CONFIG, C
 
 ROWS = (
+    text("job.arguments", "Settings that a trainer is given: no variables of a script (derived)."),
     ratio("train.learning_rate", "Learning rate at its peak.", obtain=CONFIG, closed_by=C),
     text("train.scheduler", "Learning-rate schedule by name, lower case.", closed_by=C),
     ratio("train.warmup_steps", "Steps of warm-up; below 1 a share of all steps.", closed_by=C),

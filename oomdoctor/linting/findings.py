@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Facts that say what kind of job it is; a finding is about something else that it read.
 _CONTEXT = ("job.", "env.", "model.", "gpu.", "host.")
-_LISTED = ("job.settings", "job.calls", "job.text")
+_LISTED = ("job.settings", "job.arguments", "job.calls", "job.text")
 
 
 class Judged(NamedTuple):

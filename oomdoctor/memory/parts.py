@@ -26,6 +26,7 @@ from oomdoctor.facts import (
     derive_lint_training,
     derive_trained,
 )
+from oomdoctor.facts.arguments import arguments
 from oomdoctor.facts.derivation import (
     Derivation,
     Inputs,
@@ -276,4 +277,4 @@ STEPS = (
 
 def derive(book: FactBook) -> FactBook:
     """Return the book with the parts and with everything that they and lint's rules rest on."""
-    return apply(book, STEPS)
+    return apply(book.add(arguments(book)), STEPS)
