@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from oomdoctor.model.core import Conflict, Fact, Quote, RuleFault
 from oomdoctor.model.enums import Maturity, Origin, Safety, Severity
 from oomdoctor.model.lint import (
@@ -27,10 +29,13 @@ DIFF = """\
  sequence_len: 4096
 """
 
+FP16 = Quote(artifact="conf/train.yaml", line=3, text="fp16: true", column=1, end_column=11)
+BF16 = Quote(artifact="conf/train.yaml", line=4, text="bf16: true", column=1, end_column=11)
 
-def finding(code: str = "COR2001", rule: str = "fp16-and-bf16", **more: object) -> LintFinding:
+
+def finding(code: str = "COR2001", rule: str = "fp16-and-bf16", **more: Any) -> LintFinding:
     """Return a finding with what tests do not care about filled in."""
-    values: dict[str, object] = {
+    values: dict[str, Any] = {
         "code": code,
         "rule": rule,
         "severity": Severity.ERROR,
@@ -44,13 +49,13 @@ def finding(code: str = "COR2001", rule: str = "fp16-and-bf16", **more: object) 
         "end_column": 11,
         "key": "fp16",
     }
-    return LintFinding(**(values | more))  # type: ignore[arg-type] - the caller gives field names
+    return LintFinding(**(values | more))
 
 
-def report(*findings: LintFinding, path: str = "conf/train.yaml", **more: object) -> LintReport:
+def report(*findings: LintFinding, path: str = "conf/train.yaml", **more: Any) -> LintReport:
     """Return a report of one job that is one file."""
     file = FileReport(path=path, dialect="axolotl", findings=findings)
-    return LintReport(jobs=(JobReport(files=(file,)),), **more)  # type: ignore[arg-type] - same
+    return LintReport(jobs=(JobReport(files=(file,)),), **more)
 
 
 def fix() -> Prescription:
@@ -76,38 +81,10 @@ def fix() -> Prescription:
 
 def full() -> LintReport:
     """Return a report in which everything that can be said is said."""
-    quotes = (
-        Quote(artifact="conf/train.yaml", line=3, text="fp16: true", column=1, end_column=11),
-        Quote(artifact="conf/train.yaml", line=4, text="bf16: true", column=1, end_column=11),
-    )
-    train = FileReport(
-        path="conf/train.yaml",
-        dialect="axolotl",
-        findings=(
-            finding(
-                quotes=quotes,
-                fixes=(fix(),),
-                source_line="fp16: true  # as before",
-                basis="source",
-                url="https://example.org/rules/COR2001",
-            ),
-            _renamed(),
-            _missing(),
-        ),
-        suppressed=(
-            Suppressed(
-                finding=finding("QLT5001", "no-eval", line=9, key="eval_steps"),
-                how="comment",
-                reason="a smoke test",
-            ),
-            Suppressed(finding=finding("SPD4001", "slow", line=10, key="x"), how="baseline"),
-        ),
-        notes=("conf/train.yaml:9: `ignore[QLT9]` holds nothing back: take it away",),
-    )
     zero = FileReport(path="conf/ds.json", dialect="deepspeed")
     other = FileReport(path="conf/notes.txt", dialect=None)
     job = JobReport(
-        files=(train, zero),
+        files=(_train(), zero),
         understood=understood(),
         not_evaluated=(
             NotEvaluated(code="MEM1001", needs=("gpu.total",)),
@@ -118,7 +95,7 @@ def full() -> LintReport:
         conflicts=(
             Conflict(
                 key="train.micro_batch",
-                kept=Fact(key="train.micro_batch", value=8, quotes=(quotes[0],)),
+                kept=Fact(key="train.micro_batch", value=8, quotes=(FP16,)),
                 dropped=Fact(key="train.micro_batch", value=4, source="ds.json"),
             ),
         ),
@@ -128,6 +105,28 @@ def full() -> LintReport:
         jobs=(job, hf),
         faults=(RuleFault(code="KEY3999", message="pattern took too long"),),
         notes=("versions: newest known ones were assumed",),
+    )
+
+
+def _train() -> FileReport:
+    both = finding(
+        quotes=(FP16, BF16),
+        fixes=(fix(),),
+        source_line="fp16: true  # as before",
+        basis="source",
+        url="https://example.org/rules/COR2001",
+    )
+    smoke = finding("QLT5001", "no-eval", line=9, key="eval_steps")
+    slow = finding("SPD4001", "slow", line=10, key="x")
+    return FileReport(
+        path="conf/train.yaml",
+        dialect="axolotl",
+        findings=(both, _renamed(), _missing()),
+        suppressed=(
+            Suppressed(finding=smoke, how="comment", reason="a smoke test"),
+            Suppressed(finding=slow, how="baseline"),
+        ),
+        notes=("conf/train.yaml:9: `ignore[QLT9]` holds nothing back: take it away",),
     )
 
 

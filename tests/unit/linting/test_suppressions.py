@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
 from oomdoctor.linting.suppressions import Suppression, applied, read
@@ -9,10 +11,13 @@ from oomdoctor.model.core import Quote
 from oomdoctor.model.lint import FileReport
 from tests.unit.linting.made import finding
 
+if TYPE_CHECKING:
+    from oomdoctor.model.lint import LintFinding
 
-def held(text: str, *findings: object, **more: object) -> FileReport:
-    file = FileReport(path="conf/train.yaml", dialect="trl", findings=findings)  # type: ignore[arg-type] - findings
-    return applied(file, text, **more)  # type: ignore[arg-type] - keyword arguments
+
+def held(text: str, *findings: LintFinding, **more: Any) -> FileReport:
+    file = FileReport(path="conf/train.yaml", dialect="trl", findings=findings)
+    return applied(file, text, **more)
 
 
 def test_a_comment_behind_a_setting_is_for_its_line() -> None:
