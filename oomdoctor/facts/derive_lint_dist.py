@@ -20,7 +20,7 @@ BOARD_VARIANTS = 1.25
 @cache
 def _native_fp8() -> re.Pattern[str]:
     return re.compile(
-        r"^(?:qwen/qwen3(?:\.\d)?-[\w.-]*-fp8|zai-org/glm-[\w.-]*-fp8|minimaxai/minimax-m[12][\w.-]*"
+        r"^(?:qwen/qwen3(?:\.\d)?-[\w.-]*-fp8|minimaxai/minimax-m2[\w.-]*"
         r"|deepseek-ai/deepseek-(?:v3(?:\.\d)?(?:-\w+)?|r1(?:-0528|-zero)?))$",
         re.IGNORECASE,
     )
@@ -50,7 +50,7 @@ def _merges() -> re.Pattern[str]:
 
 @derives("model.fp8_blocks", reads=("model.name", "quant.kind", SETTINGS))
 def fp8_blocks(facts: Inputs) -> Outcome | None:
-    """Checkpoints of Qwen, DeepSeek, GLM and MiniMax by their name, or the model's own config."""
+    """Checkpoints of Qwen, DeepSeek and MiniMax by their name, or the model's own config."""
     settings = facts.maybe_text(SETTINGS) or ""
     if "quantization_config.weight_block_size = 128,128" in settings:
         return Outcome(value=True, source="weight_block_size of the model's config")
@@ -159,7 +159,7 @@ def serve_share(facts: Inputs) -> Outcome | None:
         return Outcome(said, "gpu_memory_utilization")
     if facts.text("job.framework") != "vllm" or "serve-config" not in facts.closed:
         return None
-    return Outcome(VLLM_SHARE, "default of vLLM since 0.2x; 0.9 before", guess=True)
+    return Outcome(VLLM_SHARE, "default of vLLM 0.25.0; 0.9 in earlier versions", guess=True)
 
 
 STEPS = (

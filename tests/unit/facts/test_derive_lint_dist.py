@@ -33,10 +33,18 @@ def test_checkpoints_in_fp8_blocks_are_known_by_their_name(name: str, expected: 
     assert value("model.fp8_blocks", {"model.name": name}) is expected
 
 
-def test_fp8_of_another_kind_is_left_open() -> None:
-    facts: Values = {"model.name": "neuralmagic/Meta-Llama-3-8B-FP8", "quant.kind": "fp8"}
+@pytest.mark.parametrize("name", ["neuralmagic/Meta-Llama-3-8B-FP8", "zai-org/GLM-4.5-FP8"])
+def test_fp8_of_another_kind_is_left_open(name: str) -> None:
+    facts: Values = {"model.name": name, "quant.kind": "fp8"}
 
     assert value("model.fp8_blocks", facts) is None
+
+
+def test_a_models_own_config_tells_its_blocks() -> None:
+    settings = "quantization_config.quant_method = fp8\n"
+    settings += "quantization_config.weight_block_size = 128,128"
+
+    assert value("model.fp8_blocks", {"job.settings": settings}) is True
 
 
 @pytest.mark.parametrize(
