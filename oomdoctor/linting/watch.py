@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.25
 QUIET_SECONDS = 0.2
+REST = 9  # a tenth of the time at most is spent looking
 
 Stamp: TypeAlias = "tuple[int, int, int] | None"
 
@@ -45,11 +46,15 @@ class Watcher:
         self._clock = clock
         self._stamp = stamp
         self._quiet = quiet
+        self.took = 0.0
         self._acted = self._last = self._look()
         self._since = clock()
 
     def _look(self) -> Mapping[str, Stamp]:
-        return {path: self._stamp(path) for path in self._paths()}
+        start = self._clock()
+        seen = {path: self._stamp(path) for path in self._paths()}
+        self.took = self._clock() - start
+        return seen
 
     def changed(self) -> tuple[str, ...]:
         """Return the files that were saved since the last time, once they have come to rest."""
@@ -79,7 +84,7 @@ def watch(
     """Show once, then after each change; ends only by KeyboardInterrupt, which goes through."""
     show(())
     while True:
-        sleep(poll)
+        sleep(max(poll, REST * watcher.took))  # a large folder must not keep a core busy
         changed = watcher.changed()
         if changed:
             show(changed)

@@ -112,6 +112,24 @@ def test_the_loop_shows_at_once_and_after_each_change_until_it_is_interrupted() 
     assert shown == [(), ("a",)]
 
 
+def test_a_folder_that_takes_long_is_looked_at_less_often() -> None:
+    now = [0.0]
+    slept: list[float] = []
+
+    def paths() -> list[str]:
+        now[0] += 0.5
+        return []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        watch(Watcher(paths, clock=lambda: now[0]), lambda _: None, sleep=sleep)
+
+    assert slept == [4.5]
+
+
 def test_a_stamp_changes_with_what_is_written(tmp_path: Path) -> None:
     path = tmp_path / "a"
     assert stamp_of(str(path)) is None
