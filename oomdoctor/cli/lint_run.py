@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from oomdoctor.cli.output import theme_for
+from oomdoctor.errors import UsageError
 from oomdoctor.linting import baseline as known_findings
 from oomdoctor.linting.codes import split
 from oomdoctor.linting.files import LintFile, paths_in, read_file
@@ -152,6 +153,13 @@ def _measured(asked: Asked) -> tuple[Fact, ...]:
     """Measure the data sets that were given."""
     if not asked["data"]:
         return ()
-    from oomdoctor.data.facts import measured
+    from oomdoctor.data.facts import facts_of
+    from oomdoctor.data.report import report_of
+    from oomdoctor.facts.given import parse_given
 
-    return measured(asked["data"], tokenizer=asked["tokenizer"], configs=asked["files"])
+    if asked["tokenizer"] is None:
+        raise UsageError("--data needs --tokenizer", hint="name the folder with tokenizer.json")
+    configs = tuple(path for path in paths_in(asked["files"]) if path != "-")
+    given = parse_given(asked["fact"])
+    report = report_of(asked["data"], tokenizer=asked["tokenizer"], configs=configs, given=given)
+    return facts_of(report)
