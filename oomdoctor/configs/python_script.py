@@ -107,6 +107,7 @@ KEYS: Table = {
     ),
     "tokenizer.padding": vocabulary_memory.padding,
     "tokenizer.truncation": flag("train.truncation"),
+    "tokenizer.max_length": count("train.seq_len", least=2),
     "device": nothing,
     "n_layer": count("model.layers"),
     "n_head": count("model.heads"),

@@ -83,15 +83,16 @@ def dtype(facts: Inputs) -> Outcome | None:
 
 
 def _stated_dtype(facts: Inputs) -> Outcome | None:
-    full = facts.maybe_flag("train.full_finetune")
-    how = facts.maybe_text("dist.kind") or "none"
-    keys = ("train.param_dtype", "train.base_dtype") if full else ("train.base_dtype",)
-    said = next((word for key in keys if (word := facts.maybe_text(key)) is not None), None)
-    if said is not None and full and facts.maybe_text("job.framework") == "llamafactory":
-        own = facts.maybe_text("train.param_dtype") is None
-        if own and said != "fp32" and not how.startswith(("zero", "fsdp")):
-            return Outcome("fp32", "LLaMA-Factory casts trainable parameters to fp32")
-    return None if said is None else Outcome(said, "dtype in which the weights are loaded")
+    base, trained = facts.maybe_text("train.base_dtype"), facts.maybe_text("train.param_dtype")
+    said, source = base, "dtype in which the weights are loaded"
+    if trained != base and trained is not None and facts.maybe_flag("train.full_finetune"):
+        said = trained
+    casts = facts.maybe_text("job.framework") == "llamafactory" and trained is None
+    if casts and said not in (None, "fp32") and facts.maybe_flag("train.full_finetune"):
+        how = facts.maybe_text("dist.kind") or "none"
+        if not how.startswith(("zero", "fsdp")):
+            said, source = "fp32", "LLaMA-Factory casts trainable parameters to fp32"
+    return None if said is None else Outcome(said, source)
 
 
 def _framework_dtype(facts: Inputs) -> Outcome | None:
@@ -157,6 +158,24 @@ def at_least(version: str, wanted: tuple[int, ...]) -> bool:
     """Compare the leading numbers of a version."""
     numbers = [int(part) for part in re.findall(r"\d+", version)[: len(wanted)]]
     return tuple(numbers) >= wanted
+
+
+@cache
+def _freezes() -> re.Pattern[str]:
+    return re.compile(
+        r"requires_grad|freez|frozen|peft|lora|adapter|load_in_[48]bit", re.IGNORECASE
+    )
+
+
+@derives("train.full_finetune", reads=("lora.on", "run.inference_only", "quant.kind", "job.text"))
+def whole_script(facts: Inputs) -> Outcome | None:
+    """A whole training script that freezes nothing and attaches nothing trains all parameters."""
+    if "train-script" not in facts.closed or facts.maybe_flag("run.inference_only"):
+        return None
+    quantised = (facts.maybe_text("quant.kind") or "none") != "none"
+    if quantised or facts.maybe_flag("lora.on") or _freezes().search(facts.glance("job.text")):
+        return None
+    return Outcome(value=True, source="the script freezes nothing", guess=True)
 
 
 @derives("loss.used", reads=("loss.impl", "job.framework", "job.task", "env.trl", _SETTINGS))
@@ -259,6 +278,7 @@ def _offloaded() -> re.Pattern[str]:
 
 STEPS = (
     nominal,
+    whole_script,
     by_name,
     dtype,
     dtype_default,

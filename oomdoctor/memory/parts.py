@@ -132,6 +132,8 @@ def adapter_bytes(facts: Inputs) -> float:
 @derives("part.adapters", reads=_READS)
 def adapters(facts: Inputs) -> Outcome:
     """Adapter parameters x bytes; nothing without an adapter."""
+    if facts.maybe_flag("lora.on") is None and facts.maybe_flag("train.full_finetune"):
+        return Outcome(0, "all parameters are trained")
     if not facts.flag("lora.on"):
         return Outcome(0, "no adapter")
     each = adapter_bytes(facts)

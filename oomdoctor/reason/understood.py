@@ -116,7 +116,7 @@ def _batch(book: FactBook) -> Iterator[UnderstoodRow]:
     if accum is not None:
         factors.append(f"{_count(accum)} accumulation")
     if ranks is not None:
-        factors.append(f"{_count(ranks)} ranks")
+        factors.append(f"{_count(ranks)} rank{'' if int(ranks.value) == 1 else 's'}")
     elif total is None:
         factors.append("ranks (not stated)")
     shown = " x ".join(factors)

@@ -218,3 +218,19 @@ def test_kept_predictions_are_much_where_rows_times_vocabulary_are(
 )
 def test_evaluation_builds_a_cache_up_to_transformers_4(facts: Values, expected: bool) -> None:
     assert value("eval.uses_cache", {**HF, "model.kind": "causal-lm", **facts}) is expected
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"job.text": "Trainer(model=model, args=args).train()"}, True),
+        ({"job.text": "p.requires_grad = False"}, None),
+        ({"job.text": "model = get_peft_model(model, config)"}, None),
+        ({"job.text": "Trainer(model=model)", "quant.kind": "bnb4"}, False),
+    ],
+)
+def test_a_whole_script_that_freezes_nothing_trains_all(facts: Values, expected: object) -> None:
+    found = derived("train.full_finetune", facts, closes=("train-script",))
+
+    assert (None if found is None else found.value) == expected
+    assert value("train.full_finetune", facts) is not True
