@@ -3,7 +3,7 @@
     python tools/record_proofs.py            runs all, writes oomdoctor/tables/proofs.json
     python tools/record_proofs.py -k packing runs some; the others' records stay
 
-Proofs of libraries that are missing here are skipped, and what was recorded of them elsewhere stays.
+Proofs of libraries that are missing here are skipped; what was recorded of them stays.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import json
 import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree as ET  # noqa: S405 - the file is pytest's own
-from importlib.metadata import PackageNotFoundError, version
+import xml.etree.ElementTree as ET
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ LIBRARIES = {
 _CARRIERS = {"datasets", "tokenizers"}
 
 
-class Test(NamedTuple):
+class Proving(NamedTuple):
     """A test function of the proofs: where it is, what it proves, what it needs."""
 
     name: str
@@ -70,7 +70,7 @@ class Module:
             found |= _imported(inner)
         return found
 
-    def tests(self) -> list[Test]:
+    def tests(self) -> list[Proving]:
         """Return the tests of this file that prove a rule."""
         found = []
         for name, node in self.definitions.items():
@@ -78,14 +78,14 @@ class Module:
             if name.startswith("test_") and rules:
                 where = f"{self.path.relative_to(ROOT).as_posix()}::{name}"
                 claim = " ".join((ast.get_docstring(node) or "").split())
-                found.append(Test(where, rules, claim, self.reached(name) - _CARRIERS))
+                found.append(Proving(where, rules, claim, self.reached(name) - _CARRIERS))
         return found
 
 
 def _bound(node: ast.stmt) -> dict[str, frozenset[str]]:
     """Return the names that a statement binds to libraries or to helpers of a neighbour."""
     if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests.proofs."):
-        other = Module(ROOT / f"{(node.module or '').replace('.', '/')}.py")
+        other = Module(FOLDER / f"{(node.module or '').rpartition('.')[2]}.py")
         return {alias.name: other.reached(alias.name) for alias in node.names}
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
         inside = frozenset[str]().union(*(_imported(inner) for inner in ast.walk(node)))
@@ -113,7 +113,7 @@ def _rules(node: ast.FunctionDef | ast.ClassDef) -> tuple[str, ...]:
     return ()
 
 
-def all_tests() -> list[Test]:
+def all_tests() -> list[Proving]:
     """Return every proving test, in the order of files and lines."""
     return [test for path in sorted(FOLDER.glob("test_*.py")) for test in Module(path).tests()]
 
@@ -137,19 +137,16 @@ def run(arguments: list[str]) -> tuple[int, dict[str, bool]]:
 
 def versions(libraries: frozenset[str]) -> dict[str, str]:
     """Return the versions installed here, without build tags such as `+cpu`."""
-    found = {}
-    for name in sorted(libraries):
-        try:
-            found[name] = version(name).partition("+")[0]
-        except PackageNotFoundError:
-            continue
-    return found
+    installed = {one.name.lower(): one.version for one in distributions()}
+    return {
+        name: installed[name].partition("+")[0] for name in sorted(libraries & installed.keys())
+    }
 
 
 Table = dict[str, list[dict[str, object]]]
 
 
-def merged(old: Table, tests: list[Test], passed: dict[str, bool]) -> Table:
+def merged(old: Table, tests: list[Proving], passed: dict[str, bool]) -> Table:
     """Return the table with what passed here; of tests that did not run, what was there."""
     before = {(rule, row["test"]): row for rule, rows in old.items() for row in rows}
     table: Table = {}

@@ -53,15 +53,6 @@ def test_the_fused_projections_of_phi_3_are_missed() -> None:
     assert trained(lora(model, target_modules=["q_proj", "v_proj", "o_proj"])) == {"o_proj"}
 
 
-@proves("lora-attention-only")
-def test_the_default_targets_of_llama_are_q_and_v() -> None:
-    """Without target_modules PEFT adapts q_proj and v_proj; "all-linear" adapts all seven."""
-    assert trained(lora(llama())) == {"q_proj", "v_proj"}
-    mlp = {"gate_proj", "up_proj", "down_proj"}
-    attention = {"q_proj", "k_proj", "v_proj", "o_proj"}
-    assert trained(lora(llama(), target_modules="all-linear")) == mlp | attention
-
-
 @proves("lora-rank-too-large")
 @pytest.mark.parametrize("rank", [4, 64])
 def test_adapters_grow_with_the_rank(rank: int) -> None:
@@ -155,7 +146,7 @@ def test_the_adapter_api_of_transformers_wants_a_newer_peft(
 
 @proves("peft-version-mismatch")
 def test_the_least_peft_of_this_transformers() -> None:
-    """transformers 5.24 asks for peft 0.22.0, so peft 0.21 fails with its adapter API."""
+    """For its adapter API transformers 5.24 asks for peft 0.22.0, so peft 0.21 fails."""
     assert transformers.integrations.peft.MIN_PEFT_VERSION == "0.22.0"
 
 
@@ -179,6 +170,14 @@ def test_checkpointed_lora_gets_gradients_in_version_5(
     made.train()
     heads = [w for name, w in adapted.named_parameters() if "lora_B" in name]
     assert all(weight.abs().sum() > 0 for weight in heads)
+
+
+@proves("lora-input-grads", "reentrant-default-v4")
+def test_the_default_of_version_5_is_not_reentrant() -> None:
+    """gradient_checkpointing_enable() without kwargs is use_reentrant=False in version 5."""
+    model = llama().train()
+    model.gradient_checkpointing_enable()
+    assert model.model.layers[0]._gradient_checkpointing_func.keywords == {"use_reentrant": False}
 
 
 @proves("fp16-amp-with-fp16-weights")

@@ -89,7 +89,7 @@ BEST = {"load_best_model_at_end": True}
 def test_the_best_model_needs_a_save_at_each_evaluation(
     given: dict[str, Any], tmp_path: Path
 ) -> None:
-    """load_best_model_at_end raises unless strategies agree and save_steps divides by eval_steps."""
+    """load_best_model_at_end wants equal strategies, and save_steps a multiple of eval_steps."""
     with pytest.raises(ValueError, match="load_best_model_at_end"):
         arguments(tmp_path, **BEST, **given)
 
@@ -104,7 +104,7 @@ def test_the_best_model_needs_a_save_at_each_evaluation(
     ],
 )
 def test_strategies_that_agree_are_accepted(given: dict[str, Any], tmp_path: Path) -> None:
-    """epoch with epoch needs no common divisor, and save_strategy=best needs no equal strategy."""
+    """Epoch with epoch needs no common divisor, save_strategy=best no equal strategy."""
     assert arguments(tmp_path, **BEST, **given).load_best_model_at_end
 
 

@@ -48,7 +48,7 @@ def test_collators_that_pad_labels_by_position_keep_eos() -> None:
 
 @proves("mlm-true-causal")
 def test_the_collator_masks_words_unless_told_otherwise() -> None:
-    """mlm defaults to True, which a tokenizer without a mask token refuses."""
+    """Unless said otherwise mlm is True, which a tokenizer without a mask token refuses."""
     with pytest.raises(ValueError, match="mask token"):
         transformers.DataCollatorForLanguageModeling(tokenizer(pad="<pad>"))
     transformers.DataCollatorForLanguageModeling(tokenizer(pad="<pad>", mask="z"))
@@ -74,7 +74,7 @@ def test_trl_pads_with_eos_where_no_pad_token_is_set(tmp_path: Path) -> None:
     assert made.data_collator.pad_token_id == EOS
 
 
-@proves("padding-max-length", "pad-multiple-of-8")
+@proves("padding-max-length")
 def test_max_length_pads_each_batch_to_the_limit() -> None:
     """padding="max_length" makes 64 tokens of 5, "longest" 5, pad_to_multiple_of=8 makes 8."""
     name = tokenizer(pad="<pad>")
@@ -162,12 +162,3 @@ def test_only_a_max_length_cuts_a_long_sample(
     )
     batch = made.data_collator([made.train_dataset[0], made.train_dataset[1]])
     assert longest <= batch["input_ids"].shape[1] <= longest + 1
-
-
-@proves("vocab-not-multiple")
-def test_resizing_can_round_the_vocabulary_up() -> None:
-    """resize_token_embeddings(65, pad_to_multiple_of=64) makes 128 rows, without it 65."""
-    model = llama()
-    assert model.resize_token_embeddings(65).num_embeddings == 65
-    assert model.resize_token_embeddings(65, pad_to_multiple_of=64).num_embeddings == 128
-    assert model.lm_head.out_features == 128

@@ -65,7 +65,7 @@ def test_fsdp_and_deepspeed_exclude_each_other(
 @proves("fsdp-no-wrap")
 @pytest.mark.usefixtures("with_fsdp")
 def test_the_plugin_wraps_nothing_and_the_trainer_each_block(tmp_path: Path) -> None:
-    """accelerate's FSDP plugin has no wrap policy by default; HF Trainer asks for one per block."""
+    """The FSDP plugin of accelerate wraps nothing by default; HF Trainer asks for each block."""
     assert accelerate.FullyShardedDataParallelPlugin().auto_wrap_policy is None
     made = transformers.Trainer(model=llama(), args=arguments(tmp_path, fsdp=True))
     policy = made.accelerator.state.fsdp_plugin.auto_wrap_policy
@@ -119,7 +119,7 @@ def test_fsdp2_takes_frozen_integer_storage() -> None:
     assert layer.codes.to_local().dtype == torch.uint8
 
 
-@proves("ddp-no-sharding-hint", "zero-stage-too-low")
+@proves("ddp-no-sharding-hint")
 @pytest.mark.usefixtures("world_of_four")
 def test_ddp_keeps_the_whole_model_and_fsdp_a_quarter() -> None:
     """On each of four ranks DDP holds all parameters, fully_shard holds a fourth."""
@@ -174,11 +174,7 @@ def lora(model: Any) -> Any:
     ],
 )
 def test_reentrant_checkpointing_under_ddp_with_unused_search(
-    reentrant: bool,  # noqa: FBT001 - a column of the table
-    find_unused: bool | None,  # noqa: FBT001 - a column of the table
-    with_lora: bool,  # noqa: FBT001 - a column of the table
-    fails: bool,  # noqa: FBT001 - a column of the table
-    tmp_path: Path,
+    *, reentrant: bool, find_unused: bool | None, with_lora: bool, fails: bool, tmp_path: Path
 ) -> None:
     """Reentrant checkpointing fails with find_unused, which a PeftModel gets by default."""
     made = transformers.Trainer(

@@ -24,6 +24,7 @@ class Kept:
     """Watch the container in which the evaluation loop keeps predictions on the device."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Wrap the container's two methods."""
         self.on_device: list[tuple[int, ...]] = []
         self.moves = 0
         container = transformers.trainer_pt_utils.EvalLoopContainer
@@ -147,7 +148,7 @@ def test_hidden_states_are_gathered_with_the_logits(tmp_path: Path) -> None:
     assert kinds == [tuple]
 
 
-@proves("use-cache-eval-v4", "use-cache-with-checkpointing")
+@proves("use-cache-with-checkpointing")
 def test_version_5_switches_the_cache_off(tmp_path: Path) -> None:
     """The Trainer of version 5 sets model.config.use_cache to its own use_cache, False."""
     model = llama()

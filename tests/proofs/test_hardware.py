@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import logging
 import warnings
 from typing import TYPE_CHECKING, Any
 from unittest.mock import MagicMock
@@ -56,7 +56,7 @@ def complaints(monkeypatch: pytest.MonkeyPatch, archs: list[str], capability: An
 def test_code_of_the_same_major_fits_a_later_minor(
     archs: list[str], capability: tuple[int, int], *, fits: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """torch takes code of the same major and no later minor: 8.9 runs sm_86, 7.0 has none."""
+    """A card runs code of its major and no later minor: 8.9 runs sm_86, for 7.0 there is none."""
     assert (complaints(monkeypatch, archs, capability) == []) is fits
 
 
@@ -103,10 +103,22 @@ def test_a_model_spread_over_devices_is_refused_in_a_distributed_run(
 
 
 @proves("flash-fp32")
-def test_flash_attention_knows_two_dtypes() -> None:
-    """The check of flash attention names float16 and bfloat16 as the only dtypes."""
-    source = inspect.getsource(transformers.PreTrainedModel._flash_attn_can_dispatch)
-    assert "torch.float16, torch.bfloat16" in source
+@pytest.mark.parametrize(("dtype", "warned"), [("float32", True), ("bfloat16", False)])
+def test_flash_attention_in_fp32_is_warned_of(
+    dtype: str,
+    *,
+    warned: bool,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With an fp32 model transformers says that flash attention takes fp16 and bf16 only."""
+    monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)
+    transformers.utils.logging.warning_once.cache_clear()
+    model = llama()
+    model.config.dtype = getattr(torch, dtype)
+    monkeypatch.setattr(type(model), "_flash_attn_import_error", lambda *_, **__: None)
+    assert model._flash_attn_can_dispatch(2, is_init_check=True)
+    assert ("only supports torch.float16 and torch.bfloat16" in caplog.text) is warned
 
 
 @proves("wandb-watch")

@@ -72,7 +72,7 @@ def test_only_the_foreach_step_needs_room_for_all_parameters(how: str, expected:
 
 @proves("adamw-foreach-temporaries")
 def test_the_trainer_takes_the_fused_optimizer_unless_asked(tmp_path: Path) -> None:
-    """optim defaults to adamw_torch_fused; "adamw_torch" leaves the choice to torch."""
+    """Unless asked otherwise optim is adamw_torch_fused; adamw_torch leaves the choice to torch."""
     assert arguments(tmp_path).optim == "adamw_torch_fused"
     fused = trainer(tmp_path).create_optimizer()
     assert fused.defaults["fused"] is True
@@ -89,7 +89,7 @@ def test_small_updates_are_lost_in_bf16() -> None:
         assert bool(weight < 1) is moved
 
 
-@proves("v5-auto-dtype-full-ft-no-master", "fp32-weights-by-default-v4")
+@proves("v5-auto-dtype-full-ft-no-master")
 def test_the_checkpoint_decides_the_dtype(tmp_path: Path) -> None:
     """from_pretrained without dtype loads a bf16 checkpoint in bf16 (version 5), so AdamW too."""
     llama().to(torch.bfloat16).save_pretrained(tmp_path)

@@ -83,7 +83,7 @@ def mask_of(attention: str, length: int, **given: Any) -> Any:
 
 @proves("packing-sdpa-dense-mask")
 def test_packing_under_sdpa_needs_a_mask_of_s_squared() -> None:
-    """sdpa gets no mask for plain causal rows, and one byte per pair of tokens for packed ones."""
+    """Under sdpa plain causal rows need no mask, packed ones one byte per pair of tokens."""
     length = 256
     plain = torch.arange(length).unsqueeze(0)
     packed = torch.cat([torch.arange(100), torch.arange(length - 100)]).unsqueeze(0)

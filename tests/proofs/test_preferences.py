@@ -100,7 +100,7 @@ def grpo(folder: Path, **settings: Any) -> Any:
 
 @proves("grpo-ref-when-beta")
 def test_a_reference_is_loaded_only_for_a_beta(saved: Path) -> None:
-    """beta defaults to 0.0 and loads no reference; beta=0.04 does, unless LoRA is used."""
+    """With beta 0.0, the default, no reference is loaded; beta=0.04 loads one, unless with LoRA."""
     assert grpo(saved).ref_model is None
     assert grpo(saved, beta=0.04).ref_model is not None
     assert grpo(saved, beta=0.04, peft_config=LORA).ref_model is None
@@ -149,7 +149,7 @@ def test_batches_that_generations_divide(given: dict[str, Any], tmp_path: Path) 
 
 @proves("grpo-generate-kv")
 def test_the_generation_batch_is_batch_times_steps(tmp_path: Path) -> None:
-    """steps_per_generation follows gradient_accumulation_steps, and multiplies what is generated."""
+    """steps_per_generation follows gradient_accumulation_steps and multiplies what is made."""
     made = config(tmp_path, per_device_train_batch_size=8, gradient_accumulation_steps=4)
     assert (made.steps_per_generation, made.generation_batch_size) == (4, 32)
 

@@ -68,7 +68,7 @@ def test_embeddings_head_and_norms_are_not_quantised(checkpoint: Path) -> None:
 
 @proves("bnb4-fp4-default", "bnb4-no-double-quant", "bnb4-compute-dtype-default")
 def test_defaults_of_the_4_bit_config() -> None:
-    """BitsAndBytesConfig(load_in_4bit=True) is fp4, computes in fp32, without double quantisation."""
+    """BitsAndBytesConfig(load_in_4bit=True) is fp4, computes in fp32 and quantises once."""
     config = transformers.BitsAndBytesConfig(load_in_4bit=True)
     assert config.bnb_4bit_quant_type == "fp4"
     assert config.bnb_4bit_compute_dtype == torch.float32

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 torch = pytest.importorskip("torch")
 
 
-class Where(torch.utils.data.Dataset):  # type: ignore[misc] - the base comes from importorskip
+class Where(torch.utils.data.Dataset):
     """Samples that say in which process they were made, and on which device."""
 
     def __init__(self, number: int = 64) -> None:
+        """Be of this length."""
         self.number = number
 
     def __len__(self) -> int:
@@ -49,7 +50,7 @@ def test_samples_are_made_in_the_training_process_without_workers(
 @proves("workers-too-many-host")
 @pytest.mark.parametrize(("workers", "factor"), [(1, None), (2, None), (2, 4)])
 def test_each_worker_holds_two_batches_ready(workers: int, factor: int | None) -> None:
-    """prefetch_factor (2 unless set) times workers batches are asked for before the first is used."""
+    """Before the first batch is used, workers times prefetch_factor (2) are asked for."""
     loader = torch.utils.data.DataLoader(
         Where(), batch_size=1, num_workers=workers, prefetch_factor=factor
     )
@@ -89,10 +90,11 @@ def test_cuda_cannot_be_started_again_in_a_forked_worker() -> None:
     assert "spawn" in said
 
 
-class Listed(torch.utils.data.Dataset):  # type: ignore[misc] - the base comes from importorskip
+class Listed(torch.utils.data.Dataset):
     """A data set that lives in a list of the parent."""
 
     def __init__(self) -> None:
+        """Make the list."""
         self.content = [torch.tensor([n]) for n in range(8)]
 
     def __len__(self) -> int:

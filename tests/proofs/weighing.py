@@ -39,10 +39,11 @@ def saved_bytes(forward: Callable[[], Any], *, besides: Iterable[Any] = ()) -> i
     return total
 
 
-class Peak(dispatch.TorchDispatchMode):  # type: ignore[misc] - the base comes from importorskip
+class Peak(dispatch.TorchDispatchMode):
     """Follow every storage that an operator makes; `peak` is the most that was alive at once."""
 
     def __init__(self) -> None:
+        """Begin with nothing alive."""
         super().__init__()
         self.live: dict[int, int] = {}
         self.now = 0
