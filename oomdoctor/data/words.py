@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from oomdoctor.extras import Library
 
 BYTE_LEVEL = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-MOST_WORDS = 200_000
+MOST_WORDS = 150_000
 LONGEST_WORD = 256
 LONGEST_PATTERN = 2000
 _CLASSES = {
@@ -146,7 +146,7 @@ class WordCounter:
             self._asked += len(words)
             total += sum(map(self._known.__getitem__, words))
         if len(self._known) > MOST_WORDS:
-            self._known.clear()
+            self._known.grow_old()
         return total
 
     def hit_share(self) -> float:
@@ -185,20 +185,37 @@ def _splitter(tokens: Sequence[str]) -> Callable[[str], list[str]] | None:
 
 
 class _Known(dict[str, int]):
-    """Words with their number of tokens; one that is new is cut by the tokenizer's model."""
+    """Words with their number of tokens; one that is new is cut by the tokenizer's model.
+
+    When there are too many, all grow old: those that come again are kept, the others go next time.
+    """
 
     def __init__(self, machine: Library) -> None:
         super().__init__()
-        self._model = machine.model
+        self._cut = machine.model.tokenize
+        self._old: dict[str, int] = {}
         self.cut = 0
 
+    def grow_old(self) -> None:
+        """Keep the words of now for one more round, and forget those of the round before."""
+        self._old = dict(self)
+        self.clear()
+
     def __missing__(self, word: str) -> int:
-        letters = word.encode().decode("latin-1").translate(_LETTERS)
-        number = len(self._model.tokenize(letters))
-        self.cut += 1
+        number = self._old.get(word)
+        if number is None:
+            number = len(self._cut(_spelled(word)))
+            self.cut += 1
         if len(word) <= LONGEST_WORD:
             self[word] = number
         return number
+
+
+def _spelled(word: str) -> str:
+    """Return a word in the letters that byte-level tokenizers write for its bytes."""
+    if word.isascii() and word.isprintable():
+        return word.replace(" ", _BLANK)
+    return word.encode().decode("latin-1").translate(_LETTERS)
 
 
 def _letters() -> dict[int, int]:
@@ -209,3 +226,4 @@ def _letters() -> dict[int, int]:
 
 
 _LETTERS = _letters()
+_BLANK = chr(_LETTERS[ord(" ")])
