@@ -54,7 +54,7 @@ if __name__ == "__main__":
     done = time.perf_counter()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(json.dumps({"cpu": used.ru_utime + used.ru_stime, "load": loaded - start,
-                      "map": done - loaded, "tokens": sum(counted["length"]), "rows": len(counted)}))
+                      "map": done - loaded, "tokens": sum(counted["length"])}))
 """
 
 
