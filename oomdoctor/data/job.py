@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.facts.book import FactBook
+from oomdoctor.gathering import joined_texts
+from oomdoctor.linting.book import completed
 from oomdoctor.model.core import Fact
 from oomdoctor.model.enums import Origin
 from oomdoctor.record import NamedTuple
@@ -12,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from oomdoctor.facts.book import FactBook
     from oomdoctor.gathering import Gathered
 
 PARTS = (
-    ("activations", "activations.estimate", "saved activations"),
-    ("logits", "logits.peak", "logits and loss at their peak"),
+    ("activations", "saved activations", ("part.activations", "activations.estimate")),
+    ("logits", "logits and loss", ("part.logits", "logits.peak")),
 )
+"""What grows with a batch: its key, its name, and the facts that state it, best first."""
 NEEDED = ("model.layers", "model.hidden", "model.vocab", "train.grad_checkpointing")
 MODEL = "config.json"
 
@@ -44,11 +47,14 @@ class Job:
 
     def __init__(self, gathered: Gathered, given: Sequence[Fact]) -> None:
         """Take what the configs gave, and what the user stated."""
-        from oomdoctor.pipeline import assemble
-
         self._gathered = gathered
         self._given = tuple(given)
-        self.book: FactBook = assemble(gathered, self._given)
+        self.book = self._completed(self._given)
+
+    def _completed(self, given: Sequence[Fact]) -> FactBook:
+        """Return what `given` and the configs say, and all that follows from it."""
+        facts = joined_texts([*self._gathered.facts, *self._gathered.config_facts])
+        return completed(FactBook().add(given).add(facts, closes=self._gathered.closes))
 
     def setting(self, key: str) -> Setting | None:
         """Return a number of the job, such as train.seq_len."""
@@ -69,24 +75,22 @@ class Job:
 
     def parts(self, *, rows: int, length: int) -> tuple[Part, ...]:
         """Return what a batch of `rows` sequences of `length` tokens costs, as far as is known."""
-        from oomdoctor.pipeline import assemble
-
         said = "the rows of the data"
         kept = [one for one in self._given if one.key not in ("train.seq_len", "train.tokens")]
         own = (
             Fact(key="train.seq_len", value=length, source=said),
             Fact(key="train.tokens", value=rows * length, source=said),
         )
-        book = assemble(self._gathered, (*own, *kept))
+        book = self._completed((*own, *kept))
         found = []
-        for key, fact_key, name in PARTS:
-            fact = book.get(fact_key)
+        for key, name, keys in PARTS:
+            fact = next((fact for fact in map(book.get, keys) if fact is not None), None)
             if fact is not None and not isinstance(fact.value, (bool, str)):
                 found.append(Part(key, name, int(fact.value), fact.source or "formula"))
         return tuple(found)
 
     def missing(self) -> tuple[str, ...]:
-        """Return the facts without which bytes cannot be calculated."""
+        """Return the facts that bytes need and that nothing says."""
         return tuple(key for key in NEEDED if self.book.get(key) is None)
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 BARS = 20
 LONG_ROWS = 10
+PARTS = 2
 
 
 def data_page(report: DataReport) -> Page:
@@ -224,7 +225,7 @@ def _peak_words(report: DataReport) -> list[str]:
             " median one, by the formulas for what grows with a batch."
         )
     sentences += [f"{part.name}: {part.source}" for part in peak.largest.parts]
-    if peak.missing:
+    if peak.missing and len(peak.largest.parts) < PARTS:
         sentences.append(f"Not known: {', '.join(peak.missing)}.")
     return sentences
 

@@ -89,7 +89,8 @@ def test_the_largest_batch_holds_the_longest_row_after_truncation(report: DataRe
 def test_bytes_follow_the_formulas_of_memory(report: DataReport) -> None:
     parts = {part.key: part.bytes for part in report.peak.largest.parts}
 
-    assert parts["logits"] == int(12.1 * 64 * 1000)
+    # the trainer of this config computes the loss in fused tiles: 6 bytes per token and entry
+    assert parts["logits"] == 6 * 64 * 1000
     assert parts["activations"] > 3 * 64 * 64 * 2
     assert report.peak.largest.bytes == sum(parts.values())
     assert report.peak.largest.bytes > report.peak.median.bytes
