@@ -50,6 +50,12 @@ def test_axolotl_refuses_its_lora_kernels_in_8_bit(kernel: str) -> None:
     assert "not compatible with 8-bit LoRA" in said
 
 
+@proves("fp8-unsupported")
+def test_axolotl_refuses_fp8_on_a_card_without_it() -> None:
+    """Axolotl's fp8: true on a card whose capabilities lack fp8 is refused."""
+    assert "fp8 is not supported on this GPU" in axolotl_refusal(fp8=True)
+
+
 SHARDED = {"fsdp_config": {"offload_params": True}, "adapter": None}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -179,6 +180,59 @@ def test_a_model_given_by_name_is_loaded_in_fp32(saved: Path) -> None:
     assert dtype(model_init_kwargs={"dtype": "bfloat16"}) == torch.bfloat16
     assert dtype(model_init_kwargs={"dtype": "auto"}) == torch.bfloat16
     assert transformers.AutoModelForCausalLM.from_pretrained(saved).dtype == torch.bfloat16
+
+
+@proves("lora-on-lm-head")
+@pytest.mark.parametrize(("target", "refused"), [("lm_head", True), ("q_proj", False)])
+def test_trl_refuses_an_adapter_on_the_head(target: str, *, refused: bool, saved: Path) -> None:
+    """SFTTrainer raises ValueError if LoRA targets lm_head, which its fused loss would pass by."""
+
+    def make() -> Any:
+        return trl.SFTTrainer(
+            model=str(saved),
+            args=trl.SFTConfig(output_dir=str(saved / "out"), **USUAL),
+            train_dataset=datasets.Dataset.from_list([{"text": "a b"}]),
+            peft_config=peft.LoraConfig(task_type="CAUSAL_LM", target_modules=[target]),
+        )
+
+    if refused:
+        with pytest.raises(ValueError, match="adapter to `lm_head` is not supported"):
+            make()
+    else:
+        make()
+
+
+class ReachedError(Exception):
+    """TRL handed over to the Trainer."""
+
+
+@proves("zero3-peft-nonreentrant")
+@pytest.mark.parametrize(("stage", "expected"), [(3, True), (2, False)])
+def test_trl_forces_reentrant_checkpointing_under_zero_3(
+    stage: int, *, expected: bool, saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With PEFT and ZeRO-3 SFTTrainer makes use_reentrant True whatever was given."""
+    settings = {**USUAL, "gradient_checkpointing": True}
+    args = trl.SFTConfig(
+        output_dir=str(saved / "out"),
+        gradient_checkpointing_kwargs={"use_reentrant": False},
+        **settings,
+    )
+    args.deepspeed_plugin = SimpleNamespace(zero_stage=stage)
+
+    def stop(*_: Any, **__: Any) -> None:
+        raise ReachedError
+
+    monkeypatch.setattr(transformers.Trainer, "__init__", stop)
+    with pytest.raises(ReachedError):
+        trl.SFTTrainer(
+            model=llama(),
+            args=args,
+            train_dataset=datasets.Dataset.from_list([{"text": "a b"}]),
+            processing_class=tokenizer(pad="<pad>"),
+            peft_config=LORA,
+        )
+    assert args.gradient_checkpointing_kwargs["use_reentrant"] is expected
 
 
 @proves("checkpointing-off", "bf16-emulated")

@@ -62,6 +62,12 @@ def test_an_argument_removed_with_version_5_is_refused(name: str, tmp_path: Path
     assert name in refusal(name, tmp_path)
 
 
+@proves("logging-dir-removed")
+def test_logging_dir_is_refused(tmp_path: Path) -> None:
+    """TrainingArguments(logging_dir=...) raises TypeError."""
+    assert "logging_dir" in refusal("logging_dir", tmp_path)
+
+
 @proves("fp16-opt-level-dead", "removed-v5-args")
 @pytest.mark.parametrize("name", ["fp16_opt_level", "half_precision_backend"])
 def test_the_apex_arguments_are_gone(name: str, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_zero_disables_clipping(
     assert clipped == used
 
 
-@proves("max-grad-norm-zero")
+@proves("max-grad-norm-zero", "max-grad-norm-null")
 def test_a_missing_limit_is_no_way_to_disable_clipping(tmp_path: Path) -> None:
     """max_grad_norm=None fails at the first step with TypeError: 0 is what disables clipping."""
     with pytest.raises(TypeError, match="NoneType"):
