@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from oomdoctor.data.files import STDIN, DataFile
 from oomdoctor.data.json_array import rows_of_array
@@ -12,7 +12,7 @@ from oomdoctor.data.layouts import FIELDS
 from oomdoctor.data.pieces import PIECE_BYTES, Block, Piece, Span, Table, Texts
 from oomdoctor.errors import InputError, Location
 from oomdoctor.evidence.compressed import Damaged, UnsupportedError, decompress
-from oomdoctor.extras import need
+from oomdoctor.extras import Library, need
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -112,16 +112,32 @@ def _tables(file: DataFile, field: str | None) -> Iterator[Table]:
         read = _parquet(file, field) if file.kind == "parquet" else _arrow(file, field)
         first, told = 1, 0
         for batch in read:
-            for start in range(0, batch.num_rows, TABLE_ROWS):
-                part = batch.slice(start, TABLE_ROWS)
+            rows = _rows_of_piece(batch.num_rows, batch.nbytes)
+            for start in range(0, batch.num_rows, rows):
+                part = batch.slice(start, rows)
                 size = min(part.nbytes, file.size - told)
                 told += size
-                yield Table(file.path, first, part, size)
+                yield Table(file.path, first, _stream(part), size)
                 first += part.num_rows
     except (arrow.ArrowException, OSError) as error:
         raise InputError(
             f"cannot be read as {file.kind}: {error}", location=Location(path=file.path)
         ) from error
+
+
+def _rows_of_piece(rows: int, size: int) -> int:
+    """Return how many rows of a batch make a piece: not too many, and not too large together."""
+    fitting = rows * PIECE_BYTES // size if size else rows
+    return max(1, min(TABLE_ROWS, fitting))
+
+
+def _stream(batch: Library) -> bytes:
+    arrow = need("pyarrow", purpose="a table", extra="data")
+    sink = arrow.BufferOutputStream()
+    with arrow.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
 
 
 def _wanted(names: Iterable[str], field: str | None) -> list[str]:
@@ -132,14 +148,14 @@ def _wanted(names: Iterable[str], field: str | None) -> list[str]:
     return [name for name in listed if name in FIELDS] or listed
 
 
-def _parquet(file: DataFile, field: str | None) -> Iterator[Any]:
+def _parquet(file: DataFile, field: str | None) -> Iterator[Library]:
     parquet = need("pyarrow.parquet", purpose="a parquet file", extra="data")
     with parquet.ParquetFile(file.path, pre_buffer=False) as opened:
         columns = _wanted(opened.schema_arrow.names, field)
         yield from opened.iter_batches(TABLE_ROWS, columns=columns, use_threads=False)
 
 
-def _arrow(file: DataFile, field: str | None) -> Iterator[Any]:
+def _arrow(file: DataFile, field: str | None) -> Iterator[Library]:
     """Yield the batches of a stream, or of a file with its index at the end."""
     arrow = need("pyarrow", purpose="an arrow file", extra="data")
     with arrow.OSFile(file.path, "rb") as opened:

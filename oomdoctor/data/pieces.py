@@ -8,8 +8,6 @@ table   rows of a parquet or arrow file
 
 from __future__ import annotations
 
-from typing import Any
-
 from oomdoctor.record import NamedTuple
 
 PIECE_BYTES = 4 * 1024**2
@@ -44,11 +42,14 @@ class Texts(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A record batch of pyarrow, whose first row has the number `first`."""
+    """Rows as an arrow stream of their own, the first of which has the number `first`.
+
+    A slice of a batch would take the whole batch with it to another process.
+    """
 
     name: str
     first: int
-    batch: Any
+    data: bytes
     size: int
 
 

@@ -14,6 +14,7 @@ from oomdoctor.data.layouts import BadRowError, Sample, sample_of
 from oomdoctor.data.pieces import Block, Piece, Span, Texts
 from oomdoctor.data.tally import Fault, Place, Tally
 from oomdoctor.data.tokenizer import load
+from oomdoctor.extras import need
 from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -104,7 +105,9 @@ def _rows(piece: Piece, tally: Tally) -> Iterator[tuple[int, object]]:
     elif isinstance(piece, Block):
         yield from _line_rows(piece, tally, piece.first, piece.data.split(b"\n"))
     else:
-        for number, row in enumerate(piece.batch.to_pylist(), piece.first):
+        arrow = need("pyarrow", purpose="a table", extra="data")
+        rows = arrow.ipc.open_stream(piece.data).read_all().to_pylist()
+        for number, row in enumerate(rows, piece.first):
             tally.lines += 1
             yield number, row
 

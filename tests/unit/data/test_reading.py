@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import json
+import pickle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,6 +91,24 @@ def test_every_format_holds_the_same_rows(
         assert expected.lengths.total() == found.lengths.total()
     else:
         assert expected.lengths == found.lengths
+
+
+def test_a_piece_of_a_table_holds_its_own_rows_alone(tmp_path: Path) -> None:
+    texts = ["x" * 1000] * 20_000
+    parquet.write_table(pa.table({"text": texts}), tmp_path / "rows.parquet")
+    (file,) = files_of([str(tmp_path / "rows.parquet")], [])
+
+    pieces = list(cutting.pieces_of(file, field=None, stdin=None))
+
+    assert len(pieces) > 20
+    assert max(len(pickle.dumps(piece)) for piece in pieces) < 2 * 512 * 1000
+
+
+def test_large_rows_make_small_pieces() -> None:
+    assert cutting._rows_of_piece(512, 512 * 100) == 512
+    assert cutting._rows_of_piece(100, 100 * 1024**2) == 4
+    assert cutting._rows_of_piece(2, 1024**3) == 1
+    assert cutting._rows_of_piece(3, 0) == 3
 
 
 def test_standard_input_is_read_as_lines(tokenizer: str, expected: Tally) -> None:
