@@ -111,11 +111,12 @@ def _tables(file: DataFile, field: str | None) -> Iterator[Table]:
     try:
         read = _parquet(file, field) if file.kind == "parquet" else _arrow(file, field)
         first, told = 1, 0
+        each = _row_bytes(file)
         for batch in read:
             rows = _rows_of_piece(batch.num_rows, batch.nbytes)
             for start in range(0, batch.num_rows, rows):
                 part = batch.slice(start, rows)
-                size = min(part.nbytes, file.size - told)
+                size = min(int(each * part.num_rows) or part.nbytes, file.size - told)
                 told += size
                 yield Table(file.path, first, _stream(part), size)
                 first += part.num_rows
@@ -123,6 +124,14 @@ def _tables(file: DataFile, field: str | None) -> Iterator[Table]:
         raise InputError(
             f"cannot be read as {file.kind}: {error}", location=Location(path=file.path)
         ) from error
+
+
+def _row_bytes(file: DataFile) -> float:
+    """Return the bytes of its file that a row stands for where it is compressed, else 0."""
+    if file.kind != "parquet":
+        return 0.0
+    parquet = need("pyarrow.parquet", purpose="a parquet file", extra="data")
+    return float(file.size / max(parquet.read_metadata(file.path).num_rows, 1))
 
 
 def _rows_of_piece(rows: int, size: int) -> int:
