@@ -153,7 +153,7 @@ def _renamed(text: str, found: Flag, name: str) -> str:
     """Give a flag another name, with dashes where it had them."""
     raw = _row(text, found.word)[found.word.start : found.word.end]
     old, equals, rest = raw.partition("=")
-    bare = old.lstrip("-+~")
+    bare = old.lstrip("-+~").rpartition(".")[2]
     new = name.replace("_", "-") if "-" in bare and "_" not in bare else name
     return put(text, found.word, f"{old[: len(old) - len(bare)]}{new}{equals}{rest}")
 

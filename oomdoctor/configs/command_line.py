@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from oomdoctor.configs import command_facts, scalars, shell_text
-from oomdoctor.configs.setting import Setting
+from oomdoctor.configs.setting import Lines, Setting, SyntaxFault
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from oomdoctor.configs.claims import Claim
-    from oomdoctor.configs.setting import Lines, Plain
+    from oomdoctor.configs.setting import Plain
     from oomdoctor.configs.shell_text import Word
     from oomdoctor.model.core import Quote
 
@@ -197,11 +197,29 @@ def _add(
         value, where = not negative, shell_text.quote(flag, lines)
     elif len(values) == 1:
         value, where = scalars.value_of(values[0].text), shell_text.quote(values[0], lines)
+        found.settings += _inside(_path(prefix, name), values[0], lines)
     else:
         value = tuple(scalars.scalar_of(word.text) for word in values)
         last = values[-1].end if values[-1].row == values[0].row else None
         where = lines.quote(values[0].row, values[0].start, last)
     found.settings.append(Setting(_path(prefix, name), value, where))
+
+
+def _inside(path: tuple[str, ...], word: Word, lines: Lines) -> list[Setting]:
+    """Read the settings inside a JSON object that is the value of a flag."""
+    text = word.text
+    row = lines.rows[word.row][1]
+    if text[:1] != "{" or not word.quoted or row[word.start : word.end] != text:
+        return []
+    from oomdoctor.configs import json_text
+
+    try:
+        node, _ = json_text.load(text, strict=False)
+    except SyntaxFault:
+        return []
+    part = Lines(lines.artifact, [(lines.rows[word.row][0], text)], shift=lines.shift + word.start)
+    inner = json_text.settings_of(node, part)
+    return [setting._replace(path=(*path, *setting.path)) for setting in inner]
 
 
 def _override(word: Word, lines: Lines, found: Commands, prefix: tuple[str, ...]) -> None:

@@ -37,9 +37,9 @@ ORDER = (
     lightning.DIALECT,
     axolotl.DIALECT,
     llamafactory.DIALECT,
+    diffusers.DIALECT,
     trl.DIALECT,
     hf_trainer.DIALECT,
-    diffusers.DIALECT,
     serving.SGLANG_DIALECT,
     serving.DIALECT,
 )

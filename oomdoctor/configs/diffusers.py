@@ -44,6 +44,8 @@ KEYS: Table = {
 
 def matches(settings: Settings) -> bool:
     """Say whether the keys are those of image model training."""
+    if settings.names("per_device_train_batch_size", "finetuning_type", "model_name_or_path"):
+        return False
     own = settings.names(*MARKS)
     base = settings.names("pretrained_model_name_or_path", "resolution", "train_batch_size")
     return own >= 2 or (own >= 1 and base >= 1) or base >= 2

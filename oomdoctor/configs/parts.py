@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.configs import dialects, listing, mapping
@@ -141,9 +143,21 @@ def comments(lines: Lines, dialect: Dialect) -> list[Fact]:
     made: list[Fact] = []
     for place, (_, row) in enumerate(lines.rows[: notes.MAX_LINES]):
         at = row.find("#")
-        if at >= 0 and (at == 0 or row[at - 1] in " \t") and row.count('"', 0, at) % 2 == 0:
+        if at < 0 or _is_code(row[at + 1 :]):
+            continue
+        if (at == 0 or row[at - 1] in " \t") and row.count('"', 0, at) % 2 == 0:
             made += _told(lines, place, row[at + 1 :], at + 1, dialect)
     return made
+
+
+@cache
+def _code() -> re.Pattern[str]:
+    return re.compile(r"\s*(?:--?[A-Za-z][\w-]*(?:[ =]|$)|[A-Za-z_][\w.]*\s?=\s?[^=\s]|[\w.]+\()")
+
+
+def _is_code(comment: str) -> bool:
+    """Say whether a comment is a line of code or a flag that was taken out: it is not in force."""
+    return _code().match(comment) is not None
 
 
 def _told(lines: Lines, place: int, text: str, start: int, dialect: Dialect) -> list[Fact]:
@@ -210,7 +224,8 @@ def _python(lines: Lines) -> Part:
     made += mapping.facts_of(rows, dialect)
     made += _framework(rows, dialect)
     made += comments(lines, dialect)
-    made += [_supposed(fact) for fact in mapping.facts_of(_firsts(found.defaults), dialect)]
+    flags = dialects.named("diffusers") if framework == "diffusers" else dialect
+    made += [_supposed(fact) for fact in mapping.facts_of(_firsts(found.defaults), flags)]
     made += listing.listing([*found.all, *(found.sections if rows is not settings else ())])
     made += found.calls
     closes = dialect.closes(rows) or python_script.closes(settings, found)

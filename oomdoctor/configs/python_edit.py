@@ -145,8 +145,9 @@ def _added(
     """Give a setting to the call that takes it, or write it behind a file of bare settings."""
     key, value, dialect = wanted
     if dialect == "nanogpt" and "." not in key:
-        row = "" if not text or text.endswith("\n") else "\n"
-        return f"{text}{row}{key} = {value!r}\n"
+        ended = "\r\n" if "\r\n" in text else "\n"
+        row = "" if not text or text.endswith("\n") else ended
+        return f"{text}{row}{key} = {value!r}{ended}"
     if found.call is None or python_place.is_open(tree, found.call):
         return None
     first, *rest = found.rest

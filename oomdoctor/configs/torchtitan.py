@@ -94,6 +94,9 @@ def derived(settings: Settings) -> Iterator[tuple[Claim, Setting]]:
         yield Claim("dist.kind", "fsdp2"), shard
     elif tensor is not None and (scalars.as_count(tensor.value) or 1) > 1:
         yield Claim("dist.kind", "tensor"), tensor
+    mode = next((row for row in settings if row.key == "activation_checkpoint.mode"), None)
+    if mode is not None and mode.value is None:  # `none` is a word of its own on a command line
+        yield Claim("train.grad_checkpointing", value=False), mode
     if settings.rows:
         yield Claim("job.task", "pretrain"), settings.rows[0]
 
