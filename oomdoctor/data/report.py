@@ -130,9 +130,12 @@ def _report(
     notes: list[str],
 ) -> DataReport:
     lengths = Lengths(tally.lengths)
-    limit = job.setting("train.seq_len")
+    stated = job.setting("train.seq_len")
+    limit = None if job.flag("train.truncation") is False else stated
+    if stated and limit is None:
+        notes.append(f"Truncation is off: rows longer than {stated.value:,} tokens stay whole.")
     kept = lengths.cut_at(limit.value) if limit else lengths
-    capacity = limit or _capacity(tokens, lengths)
+    capacity = stated or _capacity(tokens, lengths)
     batch = _batch(job, pairs=tally.layouts.get(PAIRED, 0) * 2 > tally.rows)
     packed = job.flag("train.packing") is True
     padding = _padding(job, packed=packed)

@@ -57,7 +57,7 @@ def _lead(report: DataReport) -> tuple[str, ...]:
             sentences.append(f"No row exceeds {said}.")
     else:
         sentences.append(
-            "No limit is configured: no row is cut, and the longest one sets the peak."
+            "No limit is in force: no row is cut, and the longest one sets the peak."
         )
     peak = report.peak
     if peak.constant:

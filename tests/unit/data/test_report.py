@@ -121,6 +121,19 @@ def test_padding_to_the_maximum_is_in_force_where_the_job_says_so(
     assert found.peak.largest.tokens == 8 * 50
 
 
+def test_a_limit_that_cuts_nothing_lets_the_longest_row_be(
+    tokenizer: str, write_lines: WriteLines
+) -> None:
+    given = parse_given(["train.seq_len=32", "train.truncation=false", "train.micro_batch=2"])
+
+    found = report_of([write_lines(ROWS)], tokenizer=tokenizer, given=given)
+
+    assert found.limit is None
+    assert found.peak.largest.tokens == 2 * 90
+    assert found.capacity.value == 32
+    assert "Truncation is off" in found.notes[0]
+
+
 def test_without_a_config_nothing_is_cut_and_the_batch_is_assumed(
     tokenizer: str, write_lines: WriteLines
 ) -> None:
