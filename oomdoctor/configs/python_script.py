@@ -196,6 +196,7 @@ def read(lines: Lines) -> Scripts:
         python_names,
         python_order,
         python_settings,
+        python_trainer,
         python_use,
     )
 
@@ -215,6 +216,7 @@ def read(lines: Lines) -> Scripts:
         found.claims.extend(python_code.read(block))
         found.claims.extend(python_order.read(block))
         found.claims.extend(python_calls.read(block, names))
+        found.claims.extend(python_trainer.read(block))
     return found
 
 

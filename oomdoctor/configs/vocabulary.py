@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.configs import (
     meanings,
     parallel,
+    vocabulary_checks,
     vocabulary_correctness,
     vocabulary_dist,
     vocabulary_lint,
@@ -235,6 +236,7 @@ def table() -> Mapping[str, Convert]:
     """Return the converter of every common key name; training names go before serving ones."""
     lint = (
         *vocabulary_lint.ROWS,
+        *vocabulary_checks.ROWS,
         *vocabulary_correctness.ROWS,
         *vocabulary_memory.ROWS,
         *vocabulary_dist.ROWS,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.facts import (
     derive_lint_adapters,
+    derive_lint_checks,
     derive_lint_loop,
     derive_lint_memory,
     derive_lint_precision,
@@ -24,6 +25,7 @@ STEPS = (
     *derive_lint_loop.STEPS,
     *derive_lint_precision.STEPS,
     *derive_lint_setup.STEPS,
+    *derive_lint_checks.STEPS,
 )
 
 
