@@ -65,11 +65,16 @@ def groups_uneven(facts: Inputs) -> Outcome:
 
 @derives(
     "rl.eval_groups_uneven",
-    reads=("rl.group", "rl.eval_generations", "eval.strategy", "eval.batch", "dist.world_size"),
+    reads=(
+        *("rl.group", "rl.eval_generations", "eval.strategy", "eval.batch", "dist.world_size"),
+        SETTINGS,
+    ),
 )
 def eval_groups_uneven(facts: Inputs) -> Outcome | None:
     """The evaluation batch of all ranks must hold whole groups, too."""
-    size = facts.whole("rl.group")
+    size, when = facts.whole("rl.group"), facts.maybe_text("eval.strategy")
+    if when is None and not _pattern(r"\beval(?:uation)?_strategy\b").search(facts.glance(SETTINGS)):
+        return Outcome(value=False, source="no evaluation is asked for", guess=True)
     if facts.text("eval.strategy") not in EVALUATES:
         return Outcome(value=False, source="no evaluation")
     size = facts.maybe_int("rl.eval_generations") or size
