@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from oomdoctor.errors import InputError
 from oomdoctor.evidence.source import read_source, source_of_text
@@ -19,6 +19,8 @@ from oomdoctor.reason.timeline import first_failure, timeline_facts
 from oomdoctor.record import replace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from oomdoctor.evidence.source import Progress, Source
     from oomdoctor.inputs import Item
     from oomdoctor.model.core import Fact, Failure
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from oomdoctor.model.plan import Diagnosis
     from oomdoctor.reading import FileReading
     from oomdoctor.rules.shape import RuleSet
+
+T = TypeVar("T")
 
 LARGE_BYTES = 32 * 1024 * 1024
 """Inputs that have so much together are read in several processes."""
@@ -101,15 +105,21 @@ def assemble(gathered: Gathered, given: Sequence[Fact] = ()) -> FactBook:
     book = book.add(facts, closes=gathered.closes)
     book = book.add(timeline_facts(gathered.failures, first))
     book = derive(book.add(assumed(book)))
+    return _adding(gathered, "sizes were not derived", lambda: physics.derive(book), book)
+
+
+def _adding(gathered: Gathered, fault_words: str, action: Callable[[], T], otherwise: T) -> T:
+    """Do what adds to an answer; a fault in it becomes a note and never prevents the answer."""
     try:
-        return physics.derive(book)
-    except Exception as fault:  # noqa: BLE001 - physics adds to an answer and never prevents it
-        gathered.notes.append(f"sizes were not derived: {type(fault).__name__}: {fault}")
-        return book
+        return action()
+    except Exception as fault:  # noqa: BLE001 - any bug, by intent
+        gathered.notes.append(f"{fault_words}: {type(fault).__name__}: {fault}")
+        return otherwise
 
 
 def concluded(gathered: Gathered, book: FactBook, ruleset: RuleSet) -> Diagnosis:
     """Return what the rules come to on a book of what was gathered."""
+    understood = _understood(gathered, book)
     diagnosis = conclude(
         book,
         ruleset=ruleset,
@@ -120,7 +130,7 @@ def concluded(gathered: Gathered, book: FactBook, ruleset: RuleSet) -> Diagnosis
         sources=derived_sources(),
         logs=gathered.logs,
     )
-    return replace(diagnosis, understood=_understood(gathered, book))
+    return replace(diagnosis, understood=understood)
 
 
 def _understood(gathered: Gathered, book: FactBook) -> tuple[UnderstoodRow, ...]:
@@ -130,11 +140,8 @@ def _understood(gathered: Gathered, book: FactBook) -> tuple[UnderstoodRow, ...]
     from oomdoctor.facts import derive_lint
     from oomdoctor.reason.understood import understood
 
-    try:
-        return understood(derive_lint.derive(book))
-    except Exception as fault:  # noqa: BLE001 - an extra table never prevents an answer
-        gathered.notes.append(f"the job was not summed up: {type(fault).__name__}: {fault}")
-        return ()
+    words = "the job was not summed up"
+    return _adding(gathered, words, lambda: understood(derive_lint.derive(book)), ())
 
 
 def derived_sources() -> Mapping[str, Sequence[str]]:

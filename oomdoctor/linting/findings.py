@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from oomdoctor.model.core import RuleFault
@@ -12,7 +13,7 @@ from oomdoctor.reason import narrate
 from oomdoctor.reason.prescribe import prescriptions_of
 from oomdoctor.reason.standing import standing_of
 from oomdoctor.record import NamedTuple, replace
-from oomdoctor.rules.evaluate import condition_verdict
+from oomdoctor.rules.evaluate import condition_verdict, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +44,7 @@ def judge(ruleset: RuleSet, book: FactBook, job: Job) -> Judged:
     faults = [RuleFault(code=code, message=message) for code, message in ruleset.faults]
     known: dict[int, Verdict] = {}
     for rule in ruleset.rules:
-        said = _said(rule, book, job, known)
+        said = guarded(rule, partial(_said, rule, book, job, known))
         if isinstance(said, LintFinding):
             findings.append(said)
         elif isinstance(said, NotEvaluated):
@@ -55,16 +56,13 @@ def judge(ruleset: RuleSet, book: FactBook, job: Job) -> Judged:
 
 def _said(
     rule: Rule, book: FactBook, job: Job, known: dict[int, Verdict]
-) -> LintFinding | NotEvaluated | RuleFault | None:
-    """Return what one rule has to say: a finding, what it lacks, how it failed, or nothing."""
-    try:
-        gate = condition_verdict(rule.when, book, known)
-        if gate.truth is Truth.UNKNOWN:
-            return NotEvaluated(code=rule.code, needs=tuple(sorted(gate.missing)))
-        standing = standing_of(rule, gate, book)
-        return None if standing is None else _finding(rule, gate, standing, book, job)
-    except Exception as fault:  # noqa: BLE001 - a bug in one rule never hides the others
-        return RuleFault(code=rule.code, message=f"{type(fault).__name__}: {fault}")
+) -> LintFinding | NotEvaluated | None:
+    """Return what one rule has to say: a finding, what it lacks, or nothing."""
+    gate = condition_verdict(rule.when, book, known)
+    if gate.truth is Truth.UNKNOWN:
+        return NotEvaluated(code=rule.code, needs=tuple(sorted(gate.missing)))
+    standing = standing_of(rule, gate, book)
+    return None if standing is None else _finding(rule, gate, standing, book, job)
 
 
 def _finding(

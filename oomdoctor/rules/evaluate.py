@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from oomdoctor.model.core import RuleFault, RuleResult, Verdict, Weight
 from oomdoctor.model.enums import Kind, Truth
@@ -12,11 +13,14 @@ from oomdoctor.rules.leaves import amount, leaf_verdict, timed_out_patterns
 from oomdoctor.rules.truth import combine, negate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from oomdoctor.facts.book import FactBook
     from oomdoctor.model.core import Quote, Value
     from oomdoctor.rules.shape import Condition, Evidence, Expression, Rule, RuleSet
+
+
+T = TypeVar("T")
 
 
 def condition_verdict(
@@ -128,10 +132,10 @@ def counted_lines(rule: Rule, values: Sequence[float]) -> set[int]:
     return counted.union(strongest.values())
 
 
-def guarded_gate(rule: Rule, book: FactBook) -> Verdict | RuleFault:
-    """Evaluate a gate; a bug in one rule becomes a fault and never hides the others."""
+def guarded(rule: Rule, action: Callable[[], T]) -> T | RuleFault:
+    """Do what a rule asks for; a bug in one rule becomes a fault and never hides the others."""
     try:
-        return gate(rule, book)
+        return action()
     except Exception as error:  # noqa: BLE001 - any bug, by intent
         return RuleFault(code=rule.code, message=f"{type(error).__name__}: {error}")
 
@@ -141,7 +145,7 @@ def evaluate_gates(ruleset: RuleSet, book: FactBook) -> RuleResult:
     gates = {}
     faults = [RuleFault(code=code, message=message) for code, message in ruleset.faults]
     for rule in ruleset.rules:
-        verdict = guarded_gate(rule, book)
+        verdict = guarded(rule, partial(gate, rule, book))
         if isinstance(verdict, RuleFault):
             faults.append(verdict)
         else:
