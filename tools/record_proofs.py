@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
+from functools import cache
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import NamedTuple
@@ -135,12 +136,16 @@ def run(arguments: list[str]) -> tuple[int, dict[str, bool]]:
         return code, passed
 
 
+@cache
+def installed() -> dict[str, str]:
+    """Return the version of every package of this environment."""
+    return {one.name.lower(): one.version for one in distributions()}
+
+
 def versions(libraries: frozenset[str]) -> dict[str, str]:
     """Return the versions installed here, without build tags such as `+cpu`."""
-    installed = {one.name.lower(): one.version for one in distributions()}
-    return {
-        name: installed[name].partition("+")[0] for name in sorted(libraries & installed.keys())
-    }
+    there = installed()
+    return {name: there[name].partition("+")[0] for name in sorted(libraries & there.keys())}
 
 
 Table = dict[str, list[dict[str, object]]]
