@@ -14,6 +14,11 @@ TITAN = "[job]\ndump_folder='x'\n[training]\nlocal_batch_size = 1\n"
 ZERO = '{"zero_optimization": {"stage": 2, %s}}'
 TRAINER = "from transformers import TrainingArguments\nTrainingArguments(%s)\n"
 
+LAUNCH = """\
+torchrun t.py --learning_rate 1 --save_strategy no \\
+ --per-device-train-batch-sise 4
+"""
+
 
 def found(name: str, text: str) -> list[tuple[str, str, int, int | None, str]]:
     return [
@@ -45,7 +50,7 @@ def found(name: str, text: str) -> list[tuple[str, str, int, int | None, str]]:
         ("t.toml", TITAN + "seq_lenn = 1\n", ("training.seq_lenn", "seq_len", 5, 1)),
         (
             "a.sh",
-            "torchrun t.py --output_dir o \\\n --per-device-train-batch-sise 4 --learning_rate 1 --bf16 True\n",
+            LAUNCH,
             ("per_device_train_batch_sise", "per_device_train_batch_size", 2, 4),
         ),
         (
