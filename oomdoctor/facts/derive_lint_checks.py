@@ -159,6 +159,8 @@ def one_load(facts: Inputs) -> Outcome | None:
     ]
     if not merges:
         return Outcome(value=False, source="nothing is merged")
+    if any("Fast" in call for call in calls):  # Unsloth merges in a way of its own
+        return None
     loads = _pattern(r"^call (?:\w+\.)*(?!PeftModel)\w*Model\w*\.from_pretrained$")
     found = sum(loads.match(call) is not None for call in calls[: merges[-1]])
     return Outcome(value=True, source="one model is loaded") if found == 1 else None
