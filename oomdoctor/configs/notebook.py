@@ -125,7 +125,8 @@ def _decoded(text: str, node: Node) -> tuple[str, list[int]]:
         if text[at] == "\\":
             width = ESCAPED if text[at + 1] == "u" else 2
             high = text[at : at + width].lower()
-            if width == ESCAPED and high[2:4] in ("d8", "d9", "da", "db"):
+            halves = width == ESCAPED and high[2:4] in ("d8", "d9", "da", "db")
+            if halves and text[at + width : at + width + 2] == "\\u":
                 width *= 2  # two halves are one character
         character = text[at] if width == 1 else json.loads(f'"{text[at : at + width]}"')
         said.append(character)

@@ -26,7 +26,9 @@ _SAFETY = {Safety.SAFE: 0, Safety.CHANGES_SPEED: 1, Safety.CHANGES_MATH: 2, Safe
 # What people start with when a config in one of these dialects has no patch of its own.
 _ALIASES = {
     "trl": ("trl", "hf_trainer"),
-    "unsloth": ("unsloth", "trl", "hf_trainer"),
+    "unsloth": ("unsloth", "trl", "hf_trainer", "python"),
+    "diffusers": ("diffusers", "python"),
+    "nanogpt": ("nanogpt", "python"),
     "transformers": ("hf_trainer",),
     "python": ("python", "trl", "hf_trainer"),
     "shell": ("cli", "hf_trainer", "vllm"),

@@ -129,3 +129,13 @@ def test_a_broken_notebook_is_an_error_with_its_place() -> None:
 
 def test_a_notebook_without_code_says_nothing() -> None:
     assert read_config('{"cells": [], "nbformat": 4}', name="a.ipynb") == ()
+
+
+@pytest.mark.parametrize(
+    "source", ['["\\ud83d", "x\\ud83d\\ude00"]', "5", "[1, {}]", '"a\\u00e9b"']
+)
+def test_odd_sources_are_read_without_a_fault(source: str) -> None:
+    text = '{"cells": [{"cell_type": "code", "source": SOURCE}, 3]}'.replace("SOURCE", source)
+
+    for reading in read_config(text, name="a.ipynb"):
+        assert reading.dialect == "python"
