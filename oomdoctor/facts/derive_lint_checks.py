@@ -73,7 +73,9 @@ def groups_uneven(facts: Inputs) -> Outcome:
 def eval_groups_uneven(facts: Inputs) -> Outcome | None:
     """The evaluation batch of all ranks must hold whole groups, too."""
     size, when = facts.whole("rl.group"), facts.maybe_text("eval.strategy")
-    if when is None and not _pattern(r"\beval(?:uation)?_strategy\b").search(facts.glance(SETTINGS)):
+    if when is None and not _pattern(r"\beval(?:uation)?_strategy\b").search(
+        facts.glance(SETTINGS)
+    ):
         return Outcome(value=False, source="no evaluation is asked for", guess=True)
     if facts.text("eval.strategy") not in EVALUATES:
         return Outcome(value=False, source="no evaluation")
@@ -115,11 +117,11 @@ def _pattern(source: str) -> re.Pattern[str]:
 def without_data(facts: Inputs) -> Outcome | None:
     """As each framework checks it; silent where a script decides what is evaluated."""
     framework = facts.text("job.framework")
+    settings = facts.glance(SETTINGS)
     if framework == "axolotl":
-        return _axolotl(facts.text(SETTINGS))
+        return _axolotl(settings) if settings else None
     if framework == "llamafactory":
-        closed = "train-config" in facts.closed
-        return _llamafactory(facts.text(SETTINGS)) if closed else None
+        return _llamafactory(settings) if "train-config" in facts.closed else None
     if framework not in ("transformers", "trl"):
         return None
     asked, handed = facts.text("eval.strategy"), facts.flag("code.evaluates")
@@ -146,6 +148,28 @@ def _llamafactory(settings: str) -> Outcome:
     own = _pattern(r"^eval_dataset = (?!null$)|^eval_dataset\.").search(settings)
     found = bool(trains and asked and not held and not own)
     return Outcome(found, "neither eval_dataset nor val_size in a complete config")
+
+
+@derives("logging.named", reads=(SETTINGS,))
+def logging_named(facts: Inputs) -> Outcome | None:
+    """A setting of this name stands somewhere, or a whole config has none."""
+    if _pattern(r"\breport_to\b").search(facts.glance(SETTINGS)):
+        return Outcome(value=True, source="report_to")
+    closed = "train-config" in facts.closed
+    return Outcome(value=False, source="a whole config") if closed else None
+
+
+@derives("logging.null", reads=(SETTINGS,))
+def logging_null(facts: Inputs) -> Outcome | None:
+    """The word none is read as nothing, too: what is written tells the two apart."""
+    fact = facts.get(SETTINGS)
+    if fact is None:
+        return None
+    facts.used.clear()  # the place of the setting is found by the rule, not all settings
+    nulls = _pattern(r"^(?:\w+\.)?report_to = null$")
+    rows = zip(str(fact.value).split("\n"), fact.quotes, strict=False)
+    written = [quote.text.strip("\"'") for row, quote in rows if nulls.search(row)]
+    return Outcome(any(word != "none" for word in written), "what is written for report_to")
 
 
 @derives("merge.one_load", reads=("job.calls",))
@@ -211,6 +235,8 @@ STEPS = (
     eval_groups_uneven,
     even_accum,
     without_data,
+    logging_named,
+    logging_null,
     one_load,
     transformers_known,
     arch_missing,

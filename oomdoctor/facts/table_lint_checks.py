@@ -9,7 +9,8 @@ S = ("train-script",)
 WHEEL = "python -c 'import torch; print(torch.version.cuda, torch.cuda.get_arch_list())'"
 
 ROWS = (
-    text("logging.report_to", "Where the trainer reports to.", closed_by=C),
+    boolean("logging.named", "report_to is set; known to be missing in a whole config alone."),
+    boolean("logging.null", "report_to is null or None, and not the word none."),
     count("train.empty_cache_steps", "Steps after which the cache is emptied.", closed_by=C),
     count("rl.generations", "Answers per prompt in training.", closed_by=C),
     count("rl.eval_generations", "Answers per prompt in evaluation.", closed_by=C),
