@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from oomdoctor.cli.lint_run import Session
+    from oomdoctor.linting.fixing import Fixed
     from oomdoctor.model.lint import LintReport
 
 
@@ -113,6 +114,9 @@ def _check(asked: Asked) -> None:
         raise click.UsageError("--unsafe goes with --fix or --diff")
     if asked["fix"] and asked["diff"]:
         raise click.UsageError("--diff shows what --fix would write: give one of them")
+    if "-" in asked["files"] and (asked["fix"] or asked["watch"]):
+        option = "--fix" if asked["fix"] else "--watch"
+        raise click.UsageError(f"{option} needs files: standard input (-) is none")
     if asked["tokenizer"] and not asked["data"]:
         raise click.UsageError("--tokenizer goes with --data")
 
@@ -121,16 +125,32 @@ def _fixed(session: Session, asked: Asked) -> int:
     """Show the fixes as a patch, or write them."""
     outcome = session.fixed(unsafe=asked["unsafe"])
     if asked["diff"]:
+        for note in () if asked["quiet"] else outcome.report.notes:
+            say(f"note: {note}")
         write_result(outcome.diff, path=asked["output"], force=asked["force"])
         return _exit(outcome.report, session, asked)
-    for path in outcome.changed:
-        session.write(path, outcome.after[path])
+    failed = _written(outcome)
     if not asked["quiet"]:
         for one in outcome.applied:
-            say(f"fixed {one.path}: {one.title} ({one.code} {one.rule})")
+            if one.path not in failed:
+                say(f"fixed {one.path}: {one.title} ({one.code} {one.rule})")
     text = session.rendered(outcome.report)
     write_result(text, path=asked["output"], force=asked["force"])
-    return _exit(outcome.report, session, asked)
+    return int(ExitCode.FAULT) if failed else _exit(outcome.report, session, asked)
+
+
+def _written(outcome: Fixed) -> set[str]:
+    """Write the files that changed; tell of those that could not be written, and return them."""
+    return {path for path in outcome.changed if not _is_written(outcome, path)}
+
+
+def _is_written(outcome: Fixed, path: str) -> bool:
+    try:
+        outcome.write(path)
+    except OomdoctorError as error:
+        say(f"error: {error}")
+        return False
+    return True
 
 
 def _watched(session: Session, asked: Asked) -> int:

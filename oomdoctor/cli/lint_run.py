@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from oomdoctor.cli.output import theme_for
+from oomdoctor.cli.output import theme_for, write_result
 from oomdoctor.errors import UsageError
 from oomdoctor.linting import baseline as known_findings
 from oomdoctor.linting.codes import split
@@ -115,15 +115,7 @@ class Session:
         """Write the findings that stand as known ones."""
         path = self.asked["write_baseline"] or ""
         known_findings.check_target(path)
-        self.write(path, known_findings.text_of(report, root=project_root()))
-
-    @staticmethod
-    def write(path: str, text: str) -> None:
-        """Write a file anew, with its own line ends and permissions."""
-        from pathlib import Path
-
-        with Path(path).open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        write_result(known_findings.text_of(report, root=project_root()), path=path, force=True)
 
     def rendered(self, report: LintReport) -> str:
         """Write the report in the format that was asked for."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import InputError
-from oomdoctor.evidence.source import read_source
-from oomdoctor.record import dataclass
+from oomdoctor.evidence.source import STDIN_ID
+from oomdoctor.linting.content import content_of
+from oomdoctor.record import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import BinaryIO
 
     from oomdoctor.configs.dialect import ConfigReading
+    from oomdoctor.linting.content import Stored
 
 SUFFIXES = (".yaml", ".yml", ".json", ".toml", ".py", ".ipynb", ".sh", ".bash", ".sbatch", ".slurm")
 """What a folder is searched for."""
@@ -23,13 +26,18 @@ NO_DIALECT = ("notes", "shell")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintFile:
-    """One input: its text and readings; `fault` says why it could not be read."""
+    """One input: its text and readings; `fault` says why it could not be read.
+
+    `stored` says how its text is written; None where it cannot be, as that of standard input.
+    `notes` are about its bytes.
+    """
 
     path: str
     text: str = ""
     readings: tuple[ConfigReading, ...] = ()
     notes: tuple[str, ...] = ()
     fault: InputError | None = None
+    stored: Stored | None = None
 
     @property
     def dialect(self) -> str | None:
@@ -41,26 +49,40 @@ class LintFile:
         return "shell" if commands else None
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """Return what is to be said of its bytes and of how it was read, each once."""
+        said = (note for reading in self.readings for note in reading.notes)
+        return tuple(dict.fromkeys((*self.notes, *said)))
+
+    @property
     def rows(self) -> list[str]:
         """Return the lines of the file."""
         return self.text.split("\n")
 
 
 def read_file(path: str, *, stdin: BinaryIO | None = None, text: str | None = None) -> LintFile:
-    """Read one file; `text` stands for its content where that has been changed in memory."""
+    """Read one file, `-` is `stdin`; `text` stands for its content where that is at hand."""
+    name = STDIN_ID if path == "-" else path
+    if text is not None:
+        return read_text(LintFile(path=name), text)
+    try:
+        content = content_of(path, stdin=stdin)
+    except InputError as fault:
+        return LintFile(path=name, fault=fault)
+    return read_text(LintFile(path=name, notes=content.notes, stored=content.stored), content.text)
+
+
+def read_text(file: LintFile, text: str) -> LintFile:
+    """Return a file with another text; what it says of itself by name and encoding stays."""
     from oomdoctor.configs.reader import read_config
 
+    bare = replace(file, text=text, readings=(), fault=None)
     try:
-        notes: tuple[str, ...] = ()
-        if text is None:
-            source = read_source(path, stdin=stdin)
-            text, notes = source.text, source.notes
-        name = "<stdin>" if path == "-" else path
-        readings = read_config(text, name=name, path=None if path == "-" else path)
+        path = None if file.path == STDIN_ID else file.path
+        readings = read_config(text, name=file.path, path=path)
     except InputError as fault:
-        return LintFile(path=path, text=text or "", fault=fault)
-    said = (*notes, *(note for reading in readings for note in reading.notes))
-    return LintFile(path=path, text=text, readings=readings, notes=tuple(dict.fromkeys(said)))
+        return replace(bare, fault=fault)
+    return replace(bare, readings=readings)
 
 
 def paths_in(given: Sequence[str]) -> tuple[str, ...]:
@@ -80,5 +102,14 @@ def _below(folder: str) -> list[str]:
         folders[:] = sorted(
             name for name in folders if not name.startswith(".") and name not in SKIPPED
         )
-        paths += (os.path.join(where, name) for name in sorted(names) if name.endswith(SUFFIXES))
+        inside = (os.path.join(where, name) for name in sorted(names) if name.endswith(SUFFIXES))
+        paths += filter(_is_file, inside)
     return paths
+
+
+def _is_file(path: str) -> bool:
+    """Say whether it is a file: a pipe may never end, and a link may lead nowhere."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return False

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.configs.difference import unified
 from oomdoctor.configs.patch import edited
-from oomdoctor.linting.files import read_file
+from oomdoctor.evidence.source import STDIN_ID
+from oomdoctor.linting.content import rewrite
+from oomdoctor.linting.files import read_text
 from oomdoctor.linting.order import in_order
 from oomdoctor.linting.run import lint_files
 from oomdoctor.model.enums import Safety
-from oomdoctor.record import dataclass
+from oomdoctor.record import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,26 +47,34 @@ class Fixed:
     """Files before and after, what was applied, and the report on what is left."""
 
     report: LintReport
-    before: Mapping[str, str]
+    before: Mapping[str, LintFile]
     after: Mapping[str, str]
     applied: tuple[Applied, ...] = ()
 
     @property
     def changed(self) -> tuple[str, ...]:
         """Return the paths of the files that differ."""
-        return tuple(path for path, text in self.after.items() if text != self.before[path])
+        return tuple(path for path, text in self.after.items() if text != self.before[path].text)
 
     @property
     def diff(self) -> str:
         """Return the unified diff of all changes."""
-        return "".join(unified(self.before[path], self.after[path], path) for path in self.changed)
+        return "".join(
+            unified(self.before[path].text, self.after[path], path) for path in self.changed
+        )
+
+    def write(self, path: str) -> None:
+        """Write a changed file as it was written; InputError where it cannot be."""
+        file = self.before[path]
+        if file.stored is not None:
+            rewrite(path, file.stored, before=file.text, after=self.after[path])
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class _Work:
-    """The state of a run: texts as they are now, what was done, what was tried."""
+    """The state of a run: files as they are now, what was done, what was tried."""
 
-    texts: dict[str, str]
+    files: dict[str, LintFile]
     applied: list[Applied] = dataclasses.field(default_factory=list)
     tried: set[tuple[str, str, str]] = dataclasses.field(default_factory=set)
 
@@ -76,17 +86,32 @@ def fixed(
     allowed: frozenset[Safety] = SAFE,
     decided: Callable[[LintReport], LintReport] = lambda report: report,
 ) -> Fixed:
-    """Fix what may be fixed; `decided` takes away what the project holds back."""
-    readable = [file for file in files if file.fault is None and file.path != "-"]
-    before = {file.path: file.text for file in readable}
-    work = _Work(texts=dict(before))
+    """Fix what may be fixed; `decided` takes away what the project holds back.
+
+    Files that were not read to the byte are left alone: what is missing would be lost.
+    """
+    now = {file.path: file for file in files}
+    before = {file.path: file for file in files if file.fault is None and not _is_lossy(file)}
+    work = _Work(files=dict(before))
     report = decided(lint_files(files, wanted))
     for _ in range(ROUNDS):
         if not _round(report, work, allowed):
             break
-        again = [read_file(file.path, text=work.texts.get(file.path)) for file in files]
-        report = decided(lint_files(again, wanted))
-    return Fixed(report=report, before=before, after=work.texts, applied=tuple(work.applied))
+        now |= work.files
+        report = decided(lint_files(tuple(now.values()), wanted))
+    after = {path: file.text for path, file in work.files.items()}
+    notes = [
+        f"{file.path}: its fixes are left alone, since it was not read to the byte"
+        for file in files
+        if file.fault is None and _is_lossy(file)
+    ]
+    report = replace(report, notes=(*report.notes, *notes))
+    return Fixed(report=report, before=before, after=after, applied=tuple(work.applied))
+
+
+def _is_lossy(file: LintFile) -> bool:
+    """Say whether a file cannot be written as it was; standard input is good for a patch."""
+    return file.stored is None and (file.path != STDIN_ID or bool(file.notes))
 
 
 def _round(report: LintReport, work: _Work, allowed: frozenset[Safety]) -> bool:
@@ -110,20 +135,19 @@ def _eligible(finding: LintFinding, allowed: frozenset[Safety]) -> Iterator[Pres
 
 def _apply(finding: LintFinding, fix: Prescription, work: _Work) -> bool:
     """Make all changes of a fix; none of them where one cannot be made."""
-    new = dict(work.texts)
-    touched: list[str] = []
+    new: dict[str, LintFile] = {}
     for patch in fix.patches:
         if patch.file is None:
             continue
-        text = _with(patch, new)
-        if text is None:
+        file = new.get(patch.file) or work.files.get(patch.file)
+        changed = None if file is None else _with(patch, file)
+        if changed is None:
             return False
-        if text != new.get(patch.file):
-            touched.append(patch.file)
-            new[patch.file] = text
+        new[patch.file] = changed
+    touched = [path for path, file in new.items() if file.text != work.files[path].text]
     if not touched:
         return False
-    work.texts.update(new)
+    work.files.update(new)
     work.applied += (
         Applied(code=finding.code, rule=finding.rule, path=path, title=fix.title)
         for path in touched
@@ -131,9 +155,11 @@ def _apply(finding: LintFinding, fix: Prescription, work: _Work) -> bool:
     return True
 
 
-def _with(patch: Patch, texts: Mapping[str, str]) -> str | None:
-    path = patch.file
-    if path is None or path not in texts:
-        return None
-    file = read_file(path, text=texts[path])
-    return None if file.fault else edited(file.readings, patch.dialect, patch.settings)
+def _with(patch: Patch, file: LintFile) -> LintFile | None:
+    """Return a file after a patch; None where it takes none, or could not be read any more."""
+    text = edited(file.readings, patch.dialect, patch.settings)
+    if text is None or text == file.text:
+        return None if text is None else file
+    after = read_text(file, text)
+    lost = after.fault is not None or after.dialect != file.dialect
+    return None if lost else after

@@ -192,5 +192,5 @@ def _file(file: LintFile, findings: Sequence[LintFinding], is_first: bool) -> Fi
         path=file.path,
         dialect=file.dialect,
         findings=tuple(in_order(own)),
-        notes=file.notes,
+        notes=file.remarks,
     )
