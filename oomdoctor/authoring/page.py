@@ -18,6 +18,7 @@ SECTIONS = (
     "When it applies",
     "Why",
     "Evidence",
+    "How it is known",
     "Fixes",
     "Known problems",
     "References",
@@ -46,11 +47,25 @@ def _body(section: str, rule: Rule, cause: Cause | None) -> list[str]:
         "When it applies": list(_condition_lines(rule.when)),
         "Why": _lines(rule.why),
         "Evidence": _evidence_table(rule) or ["None: the gate alone decides."],
+        "How it is known": _known(rule),
         "Fixes": [line for fix in rule.fixes for line in _fix_lines(fix)] or ["None."],
         "Known problems": _lines(rule.known_problems),
         "References": [f"- <{link}>" for link in rule.references],
     }
     return bodies[section]
+
+
+def _known(rule: Rule) -> list[str]:
+    """Say how the claim of a lint rule is known, and in which versions it holds."""
+    from oomdoctor.facts.proofs import proof_line
+
+    lines = [f"- {basis}: {rule.source}" for basis in (rule.basis,) if rule.source is not None]
+    proven = proof_line(rule.name)
+    if proven is not None:
+        lines.append(f"- {proven}")
+    refused = rule.breaks_from.items()
+    lines += (f"- {package} refuses it from {first} on" for package, first in refused)
+    return lines or ["From what the references say."]
 
 
 def _definition(cause: Cause | None) -> list[str]:

@@ -28,11 +28,13 @@ def rule_card(rule: Rule, theme: Theme) -> list[Line]:
     )
     about = f"{rule.severity.value}, {rule.maturity.value}, since {rule.since}"
     cause = f"cause: {rule.cause}" if rule.cause else "a side finding, names no cause"
+    cause = f"a lint rule about {rule.category}" if rule.category else cause
     lines += paragraph(f"{cause}; {about}", theme, first=INDENT, style="dim")
     lines += _text("Why", rule.why, theme)
     lines += [BLANK, heading("Applies when"), *_condition(rule.when, theme, INDENT)]
     lines += _evidence(rule.evidence, theme)
     lines += _fixes(rule.fixes, theme)
+    lines += _known(rule, theme)
     lines += _text("Known problems", rule.known_problems, theme)
     lines += [BLANK, heading("References")] if rule.references else []
     for link in rule.references:
@@ -93,6 +95,21 @@ def _text(title: str, text: str, theme: Theme) -> list[Line]:
     lines = [BLANK, heading(title)]
     for part in text.strip().split("\n\n"):
         lines += paragraph(" ".join(part.split()), theme, first=INDENT)
+    return lines
+
+
+def _known(rule: Rule, theme: Theme) -> list[Line]:
+    """Say how the claim of a lint rule is known, and in which versions it holds."""
+    from oomdoctor.facts.proofs import proof_line
+
+    said = [f"{package} refuses it from {first} on" for package, first in rule.breaks_from.items()]
+    lines = _text("Versions", "; ".join(said), theme)
+    if rule.source is not None:
+        lines += _text("How it is known", f"{rule.basis or 'source'}: {rule.source}", theme)
+    proven = proof_line(rule.name)
+    if proven is not None:
+        lines += [] if rule.source is not None else [BLANK, heading("How it is known")]
+        lines += paragraph(proven, theme, first=INDENT)
     return lines
 
 
