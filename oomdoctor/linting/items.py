@@ -76,10 +76,7 @@ def _unreadable(file: LintFile) -> Item:
 
 
 def _misspelt(file: LintFile) -> Iterator[Item]:
-    try:
-        from oomdoctor.configs.spelling import misspelt
-    except ImportError:
-        return
+    from oomdoctor.configs.spelling import misspelt
 
     for reading in file.readings:
         for key, quote, suggestion in misspelt(reading):
