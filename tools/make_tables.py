@@ -83,6 +83,11 @@ SAME_SHAPE = {
 }
 
 
+CALLED = {  # what people say and the driver does not
+    "NVIDIA H100 80GB HBM3": ("H100 SXM", "H100 SXM5", "H100-SXM5-80GB", "H100 SXM 80GB"),
+}
+
+
 def gpu_rows(cards: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return one compact row per card."""
     rows = []
@@ -91,7 +96,7 @@ def gpu_rows(cards: list[dict[str, Any]]) -> list[dict[str, Any]]:
         wddm = card.get("windows_wddm_torch_total_mib") or []
         row = {
             "name": card["name"],
-            "aliases": card.get("aliases") or [],
+            "aliases": [*(card.get("aliases") or []), *CALLED.get(card["name"], ())],
             "vendor": card["vendor"],
             "architecture": card["arch"],
             "compute_capability": card["compute_capability"],

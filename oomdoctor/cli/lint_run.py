@@ -10,6 +10,7 @@ from oomdoctor.errors import UsageError
 from oomdoctor.linting import baseline as known_findings
 from oomdoctor.linting.codes import split
 from oomdoctor.linting.files import LintFile, paths_in, read_file
+from oomdoctor.linting.naming import check_rules
 from oomdoctor.linting.places import project_root
 from oomdoctor.linting.policy import Policy, applied
 from oomdoctor.linting.run import Wanted, is_used, lint_files, lint_rules, rule_names
@@ -48,16 +49,19 @@ class Session:
         versions = asked["versions"] or tuple(f"{k}=={v}" for k, v in held.versions.items())
         wanted = Wanted(
             together=asked["job"],
-            gpu=asked["gpu"] or held.gpu,
+            gpu=held.gpu if asked["gpu"] is None else asked["gpu"],
             gpus=asked["gpus"],
             versions=versions,
             facts=asked["fact"],
             extra=_measured(asked),
             rules=(*rule_directories(), *asked["rules"]),
             preview=asked["preview"],
-            select=_names(asked["select"]) or held.select,
-            ignore=(*_names(asked["ignore"]), *held.ignore),
+            select=_names("--select", asked["select"]) or held.select,
+            ignore=(*_names("--ignore", asked["ignore"]), *held.ignore),
         )
+        if held.per_file_ignores:
+            listed = (name for names in held.per_file_ignores.values() for name in names)
+            check_rules(listed, rule_names(wanted), where="per-file-ignores")
         return cls(
             asked=asked,
             wanted=wanted,
@@ -137,8 +141,11 @@ class Session:
         return rendered(report, style, root=root, theme=theme, view=view, rules=rules)
 
 
-def _names(values: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for value in values for name in split(value))
+def _names(option: str, values: tuple[str, ...]) -> tuple[str, ...]:
+    names = tuple(name for value in values for name in split(value))
+    if values and not names:
+        raise UsageError(f"{option} names no rule", hint="give a code, the start of one, or a name")
+    return names
 
 
 def _measured(asked: Asked) -> tuple[Fact, ...]:

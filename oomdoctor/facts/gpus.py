@@ -52,6 +52,7 @@ class Gpu(NamedTuple):
     flash_attn_2: bool
     tokens: frozenset[str]
     aliases: tuple[str, ...] = ()
+    called: frozenset[frozenset[str]] = frozenset()
 
     def totals(self) -> tuple[int, ...]:
         """Return every total in bytes that a tool may print for this card."""
@@ -77,6 +78,7 @@ def cards() -> tuple[Gpu, ...]:
 def _card(row: dict[str, object]) -> Gpu:
     name = str(row["name"])
     capability = row.get("compute_capability")
+    aliases = tuple(map(str, _items(row.get("aliases"))))
     return Gpu(
         name=name,
         architecture=str(row["architecture"]),
@@ -87,7 +89,8 @@ def _card(row: dict[str, object]) -> Gpu:
         bf16=row.get("bf16") is True,
         flash_attn_2=row.get("flash_attn_2") is True,
         tokens=frozenset(_tokens(name)),
-        aliases=tuple(map(str, _items(row.get("aliases")))),
+        aliases=aliases,
+        called=frozenset(frozenset(_tokens(alias)) for alias in aliases),
     )
 
 
@@ -111,7 +114,7 @@ def lookup(name: str) -> tuple[Gpu, ...]:
     model = wanted - sizes
     if "titan" not in model and not any(token.isdecimal() for token in model):
         return ()
-    exact = tuple(card for card in cards() if card.tokens == wanted)
+    exact = tuple(card for card in cards() if card.tokens == wanted or wanted in card.called)
     if exact:
         return exact
     near = tuple(card for card in cards() if model <= card.tokens and _sizes_fit(card, sizes))

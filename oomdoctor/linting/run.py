@@ -9,6 +9,7 @@ from oomdoctor.linting.files import LintFile, paths_in, read_file
 from oomdoctor.linting.findings import judge
 from oomdoctor.linting.items import PREFIX, items_of
 from oomdoctor.linting.jobs import Job, jobs_of
+from oomdoctor.linting.naming import check_card, check_rules
 from oomdoctor.linting.order import in_order
 from oomdoctor.model.core import Fact
 from oomdoctor.model.enums import Severity
@@ -89,6 +90,7 @@ def stated_facts(wanted: Wanted) -> tuple[Fact, ...]:
 
     found = [*parse_given(wanted.facts), *wanted.extra]
     if wanted.gpu is not None:
+        check_card(wanted.gpu, found)
         found.append(Fact(key="gpu.name", value=wanted.gpu, source="stated with --gpu"))
     if wanted.gpus is not None:
         found.append(Fact(key="gpu.count", value=wanted.gpus, source="stated with --gpus"))
@@ -125,6 +127,11 @@ def _ruleset(wanted: Wanted) -> RuleSet:
     from oomdoctor.rules.loader import load_rules
 
     ruleset = load_rules(wanted.rules, preview=wanted.preview, bundles=(LINT,))
+
+    if wanted.select or wanted.ignore:
+        codes = rule_names(wanted)
+        check_rules(wanted.select, codes, where="select")
+        check_rules(wanted.ignore, codes, where="ignore")
 
     def meant(rule: Rule, names: Sequence[str]) -> bool:
         return any(names_rule(name, code=rule.code, rule=rule.name) for name in names)
