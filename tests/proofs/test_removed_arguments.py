@@ -131,6 +131,22 @@ def test_the_string_form_of_fsdp_is_deprecated_but_parsed(
     assert "deprecated" not in caplog.text
 
 
+@proves("fsdp1-deprecated")
+@pytest.mark.parametrize(("version", "warned"), [(1, True), (2, False)])
+def test_version_1_of_fsdp_is_deprecated(
+    version: int,
+    *,
+    warned: bool,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """fsdp_config.version 1 is still taken, with a deprecation warning; version 2 without one."""
+    monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)
+    arguments(tmp_path, fsdp=True, fsdp_config={"version": version})
+    assert ("FSDP1" in caplog.text and "deprecated" in caplog.text) is warned
+
+
 @proves("optim-args-offload-fake")
 @pytest.mark.parametrize("text", ["offload", "beta1=0.9,", "a=b=c"])
 def test_optim_args_are_pairs(text: str, tmp_path: Path) -> None:
