@@ -29,6 +29,11 @@ def edit(text: str, wanted: Wanted) -> str:
     return text
 
 
+def whole(text: str) -> object:
+    """Return all settings of the object."""
+    return plain(json_text.load(text, strict=False)[0])
+
+
 def held(text: str, key: str) -> tuple[bool, object]:
     """Return whether a dotted key is there, and its value."""
     node, _ = json_text.load(text, strict=False)

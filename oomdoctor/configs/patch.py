@@ -38,6 +38,9 @@ class Editor(Protocol):
     def held(self, text: str, key: str, /) -> tuple[bool, object]:
         """Say whether a text has a key, and its value."""
 
+    def whole(self, text: str, /) -> object:
+        """Return all settings of a text, as Python has them."""
+
 
 class Target(NamedTuple):
     """A stretch of a file that can be edited: its syntax, its rows, its text.
@@ -226,7 +229,7 @@ def _edit(target: Target, home: str, dialect: str, wanted: Mapping[str, object])
     if kind == "yaml" and target.text.lstrip()[:1] == "{":
         kind = "json"
     editor = _editor(kind)
-    return _checked(editor.edit(target.text, wanted), wanted, editor)
+    return _checked(target.text, editor.edit(target.text, wanted), wanted, editor)
 
 
 def _editor(kind: str) -> Editor:
@@ -251,8 +254,12 @@ def _is_of(target: Target, home: str) -> bool:
     return parts.read(segments.Segment(target.kind, lines), loose=False).dialect == home
 
 
-def _checked(after: str, wanted: Mapping[str, object], editor: Editor) -> str | None:
-    """Read an edit back; one that did not arrive as meant is not offered."""
+def _checked(before: str, after: str, wanted: Mapping[str, object], editor: Editor) -> str | None:
+    """Read an edit back; one that did not arrive as meant, or did more, is not offered."""
+    touched = {key.split(".")[0] for key in wanted}
+    touched |= {name for value in wanted.values() if (name := change.new_name(value))}
+    if _rest(editor.whole(before), touched) != _rest(editor.whole(after), touched):
+        return None
     for key, value in wanted.items():
         there, found = editor.held(after, key)
         if there is not change.sets(value):
@@ -260,3 +267,10 @@ def _checked(after: str, wanted: Mapping[str, object], editor: Editor) -> str | 
         if there and not same(found, value):
             return None
     return after
+
+
+def _rest(settings: object, touched: set[str]) -> object:
+    """Return the settings below other top keys than those that an edit touches."""
+    if not isinstance(settings, dict):
+        return settings
+    return {key: value for key, value in settings.items() if key not in touched}

@@ -35,6 +35,14 @@ def edit(text: str, wanted: Wanted) -> str:
     return text
 
 
+def whole(text: str) -> object:
+    """Return all settings by dotted key, below the first name of each."""
+    made: dict[str, list[object]] = {}
+    for entry in toml_scan.load(text).entries:
+        made.setdefault(entry.path[0], []).append((entry.path, plain(entry.value)))
+    return made
+
+
 def held(text: str, key: str) -> tuple[bool, object]:
     """Return whether a dotted key is there, and its value."""
     found = _find(toml_scan.load(text), tuple(key.split(".")))

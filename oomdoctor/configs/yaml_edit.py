@@ -31,6 +31,12 @@ def edit(text: str, wanted: Wanted) -> str:
     return text
 
 
+def whole(text: str) -> object:
+    """Return all settings of the mapping that is edited."""
+    root = yaml_place.root(text)
+    return {} if root is None else plain(root)
+
+
 def held(text: str, key: str) -> tuple[bool, object]:
     """Return whether a dotted key is there, and its value."""
     root = yaml_place.root(text)
