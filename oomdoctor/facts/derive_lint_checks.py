@@ -13,6 +13,7 @@ GROUP = 8  # TRL's default of num_generations, 0.15 to 1.16
 GRPO = frozenset(("trl", "axolotl"))
 EVALUATES = ("steps", "epoch")
 MOST_ACCUMULATION = 4096
+COUNTS_ACCUMULATION = (0, 17)  # TRL 0.15 and 0.16 take rows x ranks alone
 # boards whose own builds carry them (torch 2.13 cuda/__init__.py DEVICE_REQUIREMENT)
 EMBEDDED = frozenset(((5, 3), (6, 2), (7, 2), (8, 7), (10, 1), (11, 0)))
 LATE_CUDA = (12, 8)  # wheels for 12.8 and later begin with sm_75 and reach sm_120
@@ -38,7 +39,7 @@ def group(facts: Inputs) -> Outcome | None:
     "rl.generation_rows",
     reads=(
         *("rl.group", "rl.generation_batch", "rl.steps_per_generation", "dist.world_size"),
-        *("train.micro_batch", "train.grad_accum"),
+        *("train.micro_batch", "train.grad_accum", "env.trl"),
     ),
 )
 def generation_rows(facts: Inputs) -> Outcome:
@@ -51,7 +52,18 @@ def generation_rows(facts: Inputs) -> Outcome:
     per_step = facts.whole("train.micro_batch") * facts.whole("dist.world_size")
     if steps is not None:
         return Outcome(per_step * steps, "rows x ranks x steps per generation")
+    if _is_old(facts):
+        return Outcome(per_step, "rows x ranks: TRL before 0.17")
     return Outcome(per_step * facts.whole("train.grad_accum"), "rows x ranks x accumulation")
+
+
+def _is_old(facts: Inputs) -> bool:
+    """Say whether a stated TRL leaves accumulation out; an assumed one decides nothing."""
+    fact = facts.get("env.trl")
+    if fact is None or fact.origin is Origin.ASSUMED:
+        facts.used.pop("env.trl", None)
+        return False
+    return version(str(fact.value)) < COUNTS_ACCUMULATION
 
 
 @derives("rl.groups_uneven", reads=("rl.group", "rl.generation_rows"))
@@ -88,7 +100,7 @@ def eval_groups_uneven(facts: Inputs) -> Outcome | None:
     "rl.even_accum",
     reads=(
         *("rl.group", "rl.groups_uneven", "rl.generation_batch", "rl.steps_per_generation"),
-        *("train.micro_batch", "train.grad_accum", "dist.world_size"),
+        *("train.micro_batch", "train.grad_accum", "dist.world_size", "env.trl"),
     ),
 )
 def even_accum(facts: Inputs) -> Outcome | None:
@@ -96,7 +108,7 @@ def even_accum(facts: Inputs) -> Outcome | None:
     size, rows = facts.whole("rl.group"), facts.whole("train.micro_batch")
     if facts.maybe_int("rl.generation_batch") or facts.maybe_int("rl.steps_per_generation"):
         return None
-    if size < 2 or not facts.flag("rl.groups_uneven"):
+    if size < 2 or not facts.flag("rl.groups_uneven") or _is_old(facts):
         return None
     per_step, start = rows * facts.whole("dist.world_size"), facts.whole("train.grad_accum")
     for steps in range(start, min(start + size, MOST_ACCUMULATION)):

@@ -30,6 +30,15 @@ def test_the_rows_of_all_ranks_and_steps_are_generated_at_once() -> None:
     assert value(RUN, "rl.generation_rows") == 12
     assert value({**RUN, "rl.steps_per_generation": 4}, "rl.generation_rows") == 24
     assert value({**RUN, "rl.generation_batch": 64}, "rl.generation_rows") == 64
+    assert value({**RUN, "env.trl": "0.16.1"}, "rl.generation_rows") == 6
+    assert value({**RUN, "env.trl": "0.17.0"}, "rl.generation_rows") == 12
+
+
+def test_an_assumed_version_of_trl_decides_nothing() -> None:
+    assumed = Fact(key="env.trl", value="0.15.2", origin=Origin.ASSUMED)
+    fact = apply(book(RUN).add([assumed]), STEPS).get("rl.generation_rows")
+    assert fact is not None
+    assert (fact.value, fact.origin) == (12, Origin.DERIVED)
 
 
 @pytest.mark.parametrize(
