@@ -75,7 +75,8 @@ def prescribe(
     made: dict[str, tuple[tuple[float, ...], Prescription]] = {}
     suppressed: list[str] = []
     for finding, rule, fix in offers:
-        if fix.id in made or not _applies(fix, book, is_sibling=rule.code != finding.code):
+        is_sibling = rule.code != finding.code
+        if fix.id in made or not _applies(fix, book, readings, is_sibling=is_sibling):
             continue
         if fix.in_force is not None and _truth(fix.in_force, book) is Truth.TRUE:
             suppressed.append(f"already in force: {fix.title}")
@@ -99,7 +100,7 @@ def prescriptions_of(
     """Return the fixes of a rule that speaks by itself, in its own order, those done left out."""
     made = []
     for fix in rule.fixes:
-        if not _applies(fix, book, is_sibling=False):
+        if not _applies(fix, book, readings, is_sibling=False):
             continue
         if fix.in_force is not None and _truth(fix.in_force, book) is Truth.TRUE:
             continue
@@ -121,7 +122,7 @@ def _offers(
     for finding in (*likely, *ranking.side_findings):
         for code in (finding.code, *finding.other_codes):
             rule = rules.get(code)
-            if rule is None or (code != finding.code and not _holds(rule.when, book)):
+            if rule is None or (code != finding.code and _truth(rule.when, book) is not Truth.TRUE):
                 continue
             yield from ((finding, rule, fix) for fix in rule.fixes)
 
@@ -131,16 +132,13 @@ def _share_of(finding: Finding) -> float:
     return finding.probability if finding.cause else 0.0
 
 
-def _applies(fix: Fix, book: FactBook, *, is_sibling: bool) -> bool:
+def _applies(
+    fix: Fix, book: FactBook, readings: Sequence[ConfigReading], *, is_sibling: bool
+) -> bool:
     """Say whether what a fix needs holds; it may be unknown for the speaking rule alone."""
-    if fix.needs is None:
-        return True
-    truth = _truth(fix.needs, book)
-    return truth is Truth.TRUE or (truth is Truth.UNKNOWN and not is_sibling)
-
-
-def _holds(condition: Condition, book: FactBook) -> bool:
-    return _truth(condition, book) is Truth.TRUE
+    truth = Truth.TRUE if fix.needs is None else _truth(fix.needs, book)
+    holds = truth is Truth.TRUE or (truth is Truth.UNKNOWN and not is_sibling)
+    return holds and _is_spelled(fix, book, readings)
 
 
 def _truth(condition: Condition, book: FactBook) -> Truth:
@@ -228,6 +226,16 @@ def _patches(
     except Exception:  # noqa: BLE001 - a file that cannot be edited still gets its settings named
         return _as_settings(settings)
     return None if written and settings and not made else made
+
+
+def _is_spelled(fix: Fix, book: FactBook, readings: Sequence[ConfigReading]) -> bool:
+    """Say whether the versions in use take what a fix sets in the dialect of the given configs."""
+    names = _dialects_of(readings, fix) if fix.patch else ()
+    if not names:
+        return True
+    from oomdoctor.facts.argument_versions import are_taken
+
+    return any(are_taken(name, fix.patch[name], book) for name in names)
 
 
 def _as_settings(settings: Mapping[str, Mapping[str, object]]) -> tuple[Patch, ...]:
