@@ -187,7 +187,9 @@ def logging_null(facts: Inputs) -> Outcome | None:
 @derives("merge.one_load", reads=("job.calls",))
 def one_load(facts: Inputs) -> Outcome | None:
     """A merge after one load of a model; a second load may be the base in 16 bit."""
-    calls = facts.text("job.calls").split("\n")
+    calls = facts.glance("job.calls").split("\n")
+    if calls == [""]:
+        return None
     merges = [
         number
         for number, call in enumerate(calls)
