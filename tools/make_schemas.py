@@ -44,6 +44,13 @@ disable_allgather torch_autocast sequence_parallel_size dataloader_drop_last tim
 weight_quantization use_data_before_expert_parallelism graph_harvesting train_steps
 gradient_accumulation_dtype zero_quantized_weights
 """
+# Other names of ZeRO's fields (alias in runtime/zero/config.py) and those of older versions.
+OF_ZERO = """
+stage3_prefetch_bucket_size stage3_param_persistence_threshold stage3_model_persistence_threshold
+stage3_max_live_parameters stage3_max_reuse_distance stage3_gather_16bit_weights_on_model_save
+stage3_module_granularity_threshold stage3_use_all_reduce_for_fetch_params zeropp_loco_param
+mics_shard_size mics_hierarchical_params_gather
+"""
 OF_ACCELERATE = """
 fsdp_config deepspeed_config megatron_lm_config parallelism_config fp8_config dynamo_config
 mpirun_config ipex_config tpu_name tpu_zone tpu_use_cluster tpu_use_sudo tpu_env commands
@@ -107,7 +114,9 @@ def levels(schemas: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
         "llamafactory": {"": joined(trainer, fields(schemas, "llamafactory 0.9.5"), scripts)},
         "deepspeed": {
             "": joined(OF_DEEPSPEED.split()),
-            "zero_optimization": fields(schemas, f"{zero}zero_optimization"),
+            "zero_optimization": joined(
+                fields(schemas, f"{zero}zero_optimization"), OF_ZERO.split()
+            ),
             **offloads,
         },
         "accelerate": {"": joined(fields(schemas, "accelerate 1.15.0"), OF_ACCELERATE.split())},

@@ -50,6 +50,16 @@ def _always(settings: Settings) -> bool:
     return True
 
 
+OF_FILES = (
+    torchtune.DIALECT,
+    adapter_config.DIALECT,
+    hub_config.DIALECT,
+    deepspeed.DIALECT,
+    axolotl.DIALECT,
+)
+"""Dialects of files: flags of a script that look like them are the script's own."""
+
+
 _NO_KEYS: Table = {}
 NOTES = Dialect("notes", None, _NO_KEYS, _always, open_end)
 
@@ -57,6 +67,12 @@ NOTES = Dialect("notes", None, _NO_KEYS, _always, open_end)
 def choose(settings: Settings) -> Dialect:
     """Return the first dialect whose marks the settings carry; plain notes when none does."""
     return next((dialect for dialect in ORDER if dialect.matches(settings)), NOTES)
+
+
+def of_flags(settings: Settings) -> Dialect:
+    """Return the first dialect that flags of a script can be of; plain notes when none fits."""
+    able = (dialect for dialect in ORDER if dialect not in OF_FILES)
+    return next((dialect for dialect in able if dialect.matches(settings)), NOTES)
 
 
 def named(name: str) -> Dialect:

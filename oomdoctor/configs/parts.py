@@ -185,7 +185,8 @@ def _command(lines: Lines) -> Part:
     found = command_line.read(lines)
     settings = Settings(found.settings)
     claimed = next((str(c.value) for c, _ in found.claims if c.key == "job.framework"), None)
-    dialect = dialects.choose(settings)
+    choose = dialects.of_flags if found.scripts else dialects.choose
+    dialect = choose(settings)
     if claimed is not None:
         dialect = dialects.named(FRAMEWORKS.get(claimed, claimed))
     made = [mapping.fact_of(claim, quote) for claim, quote in found.claims]

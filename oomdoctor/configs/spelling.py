@@ -26,6 +26,8 @@ LEAST = 4
 LONG = 9
 """From this length on two wrong letters are a near miss, too."""
 SCRIPTS = ("python", "unsloth", "nanogpt", "diffusers", "torchtitan")
+LIBRARIES = ("hf_trainer", "trl")
+"""Dialects whose keys a script of one's own takes beside names of its own."""
 
 
 class Misspelling(NamedTuple):
@@ -52,11 +54,18 @@ def _gone() -> frozenset[str]:
     return frozenset(name for name, (_, gone) in held.items() if gone)
 
 
+@cache
+def _trainers() -> frozenset[str]:
+    """Return the arguments of the trainer itself, which a script of one's own hands on."""
+    return _levels()["python"]["trainingarguments"]
+
+
 def misspelt(reading: ConfigReading) -> tuple[Misspelling, ...]:
     """Return the near misses among the keys of a config whose dialect's keys are all known."""
     levels = _levels().get(reading.dialect)
     if reading.dialect in SCRIPTS:
         levels = {**_levels()["python"], **(levels or {})}
+    own = reading.dialect in LIBRARIES and any(fact.key == "job.script" for fact in reading.facts)
     found: dict[str, Misspelling] = {}
     for path, quote in _keys(reading) if levels is not None else ():
         for at, name in enumerate(path):
@@ -65,7 +74,7 @@ def misspelt(reading: ConfigReading) -> tuple[Misspelling, ...]:
             known = levels.get(level) if levels is not None else None
             if known is None or key in found or _is_known(name, known, reading.dialect):
                 continue
-            meant = _nearest(name, known)
+            meant = _nearest(name, known & _trainers() if own else known)
             if meant is not None:
                 found[key] = Misspelling(key, _place(reading, name, quote), meant)
     return tuple(found.values())

@@ -117,3 +117,25 @@ def test_a_document_in_a_script_is_edited() -> None:
 )
 def test_variables_are_set_taken_out_and_renamed(before: str, value: str, after: str) -> None:
     assert env_edit.set_variables(before, {"A": value}) == after
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("torchrun tune.py --base_model a --micro_batch_size 4 --val_set_size 9", "shell"),
+        ("torchrun tune.py --base_model a --micro_batch_size 4 --learning_rate 1 --optim a", "shell"),
+        (
+            "accelerate launch t.py --pretrained_model_name_or_path a --resolution 512"
+            " --train_batch_size 1 --gradient_accumulation_steps 4 --optimizer adamw",
+            "diffusers",
+        ),
+        ("axolotl train a.yml --base_model a --micro_batch_size 4", "axolotl"),
+        ("accelerate launch -m axolotl.cli.train a.yml --micro_batch_size 4", "axolotl"),
+    ],
+)
+def test_flags_of_a_script_are_of_no_dialect_that_only_files_have(
+    command: str, expected: str
+) -> None:
+    (reading,) = read_config(command + "\n", name="run.sh", path="run.sh")
+
+    assert reading.dialect == expected

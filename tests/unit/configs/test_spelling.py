@@ -47,6 +47,16 @@ def found(name: str, text: str) -> list[tuple[str, str, int, int | None, str]]:
             ZERO % '"overlap_com": true',
             ("zero_optimization.overlap_com", "overlap_comm", 1, 37),
         ),
+        (
+            "ds.json",
+            ZERO % '"stage3_param_persitance_threshold": 1',
+            (
+                "zero_optimization.stage3_param_persitance_threshold",
+                "stage3_param_persistence_threshold",
+                1,
+                37,
+            ),
+        ),
         ("t.toml", TITAN + "seq_lenn = 1\n", ("training.seq_lenn", "seq_len", 5, 1)),
         (
             "a.sh",
@@ -79,7 +89,10 @@ def test_a_near_miss_is_told_with_its_place(
         ("a.yaml", AXOLOTL + "deepspeed: x.json\nwandb_projekt_of_ours: x\n"),
         ("ds.json", ZERO % '"offload_param": {"device": "cpu", "nvme_path": "x"}'),
         ("a.py", TRAINER % "output_dir='o', **{'x': 1}"),
+        ("ds.json", ZERO % '"stage3_max_live_parameters": 1, "mics_shard_size": 1'),
         ("a.yaml", "learnig_rate: 1\n"),
+        ("a.sh", "torchrun ours.py --learning_rate 1 --save_strategy no --dataset_split a\n"),
+        ("a.sh", "torchrun ours.py --base_model a --micro_batch_size 1 --dataset_paths b\n"),
     ],
 )
 def test_known_keys_and_far_ones_are_left_alone(name: str, text: str) -> None:
