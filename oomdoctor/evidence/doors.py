@@ -223,6 +223,9 @@ DOORS: dict[str, tuple[str, ...]] = {
         "comfy/",
         "stable-diffusion-webui",
         "invokeai",
+        "stable-diffusion.cpp",
+        "diffusion_model",
+        "sampling completed, taking",
         "[trt]",
         "defaultallocator.cpp",
         "clip_model_load",
@@ -248,7 +251,6 @@ DOORS: dict[str, tuple[str, ...]] = {
         "in function alloc",
         "in function launch",
         "in function ggml",
-        "ggml-cuda.cu",
     ),
     "data_sizes": (
         "input_ids",

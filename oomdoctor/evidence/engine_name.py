@@ -5,6 +5,7 @@
     graph_reserve: failed to allocate compute buffers                                compute
     CUDA error: out of memory
       current device: 0, in function alloc at .../ggml-cuda.cu:445                   run
+    CUDA error 2 at ggml-cuda.cu:7036: out of memory          run, once the cache is made
 
 The last engine that speaks before the failure counts: launchers quote others.
 """
@@ -80,6 +81,9 @@ ENGINES = (
     Word("comfy/", "diffusion-ui"),
     Word("stable-diffusion-webui", "diffusion-ui"),
     Word("invokeai", "diffusion-ui", _SPEAKS.format("invokeai")),
+    Word("stable-diffusion.cpp", "diffusion-ui"),
+    Word("diffusion_model", "diffusion-ui", r"text_encoders?\b.*\bdiffusion_model\b.*\bvae\b"),
+    Word("sampling completed, taking", "diffusion-ui"),
     Word("[trt]", "tensorrt"),
     Word("defaultallocator.cpp", "tensorrt"),
 )
@@ -121,8 +125,10 @@ BUFFERS = (
     Word("in function alloc", "run", r"current device: \d+, in function alloc\b"),
     Word("in function launch", "run", r"current device: \d+, in function launch_\w+"),
     Word("in function ggml", "run", r"current device: \d+, in function ggml_\w+"),
-    Word("ggml-cuda.cu", "run", r"CUDA error 2 at \S*ggml-cuda\.cu"),
 )
+# Builds of 2023 say the same while they load and while they compute.
+OLD_RUN = Word("ggml-cuda.cu", "run", r"CUDA error 2 at \S*ggml-cuda\.cu")
+PLACED = ("kv self size", "llama_new_context", "llama_print_timings", "server listening")
 ANCHORS = tuple(dict.fromkeys((*GGML, *(one.literal for one in (*ENGINES, *BUFFERS)))))
 
 
@@ -135,11 +141,17 @@ def read(document: Document) -> Reading:
     """Return the engine and the buffer that failed."""
     facts = [
         *_first("serve.engine", ENGINES, document),
-        *_first("serve.failed_buffer", BUFFERS, document),
+        *_first("serve.failed_buffer", _buffers(document), document),
     ]
     lines = haystack_of(document).lines_with(GGML)
     facts += [flag("serve.ggml", document.quote(document.lines[at])) for at in lines[:1]]
     return Reading(facts=tuple(facts))
+
+
+def _buffers(document: Document) -> Sequence[Word]:
+    """Return the words of a failed buffer; those of old builds tell nothing before the cache."""
+    placed = haystack_of(document).lines_with(PLACED)
+    return (*BUFFERS, OLD_RUN) if placed else BUFFERS
 
 
 def _first(key: str, words: Sequence[Word], document: Document) -> Iterator[Fact]:

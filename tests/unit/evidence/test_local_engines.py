@@ -191,6 +191,30 @@ FIGURES: list[tuple[ModuleType, str, dict[str, Value]]] = [
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        "[INFO ] stable-diffusion.cpp:901  - loading diffusion model from 'some.gguf'",
+        "  text_encoders 4100.00MB, diffusion_model 7200.50MB, vae 96.00MB",
+        "sampling completed, taking 31.07s",
+    ],
+)
+def test_a_native_diffusion_tool_is_no_engine_of_language_models(line: str) -> None:
+    text = f"ggml_vulkan: 0 = Some Card\n{line}\nggml_vulkan: allocation of size 4096 failed."
+
+    assert values(read_text(engine_name, text))["serve.engine"] == "diffusion-ui"
+
+
+@pytest.mark.parametrize(
+    ("buffer", "before"),
+    [("run", "llama_new_context_with_model: kv self size  = 512.00 MB"), (None, "loading 7B")],
+)
+def test_old_builds_run_only_when_the_cache_is_made(buffer: str | None, before: str) -> None:
+    text = f"{before}\nCUDA error 2 at ggml-cuda.cu:77: out of memory"
+
+    assert values(read_text(engine_name, text)).get("serve.failed_buffer") == buffer
+
+
+@pytest.mark.parametrize(
     ("reader", "file", "expected"), FIGURES, ids=[file for _, file, _ in FIGURES]
 )
 def test_an_engine_s_figures_are_read(
@@ -208,7 +232,7 @@ def test_an_engine_s_figures_are_read(
         ("llama_cpp_breakdown.txt", None, True, "weights"),
         ("llama_cpp_vulkan.txt", None, True, "compute"),
         ("ollama_offload.txt", "ollama", True, "compute"),
-        ("ollama_2023.txt", "ollama", True, "run"),
+        ("ollama_2023.txt", "ollama", True, None),
         ("tgi_three_ages.txt", "tgi", None, None),
         ("tgi_router.txt", "tgi", None, None),
         ("tensorrt_llm.txt", "tensorrt-llm", None, None),
