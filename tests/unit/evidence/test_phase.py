@@ -149,3 +149,13 @@ def test_the_message_itself_may_say_where_it_happened() -> None:
     assert found is not None
     assert found.phase == "serve-profile"
     assert phase_at(document_of("CUDA out of memory"), 0) is None
+
+
+@pytest.mark.parametrize(
+    "line", ["Diffusion model failed to load, exiting", "Could not load the model: see above"]
+)
+def test_the_line_after_the_message_may_say_that_a_model_was_loading(line: str) -> None:
+    found = phase_at(document_of(f"CUDA out of memory\n{line}"), 0)
+
+    assert found is not None
+    assert found.phase == "load"
