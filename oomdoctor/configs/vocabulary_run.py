@@ -103,7 +103,7 @@ ROWS: tuple[tuple[str, Convert], ...] = (
         """
         model model_name model_name_or_path base_model pretrained_model_name_or_path
         model_id model_path base_model_name_or_path model_dir pretrained_model pretrained
-        model_checkpoint pretrained_model_path model_name_hf hf_model
+        model_checkpoint pretrained_model_path model_name_hf hf_model ckpt_dir
         """,
         meanings.model_name,
     ),

@@ -21,3 +21,11 @@ def test_a_spoken_name_is_a_model(text: str, expected: str | None) -> None:
     facts = {f.key: f.value for r in read_config(text, name="notes.txt") for f in r.facts}
 
     assert facts.get("model.name") == expected
+
+
+def test_the_folder_of_a_checkpoint_names_the_model() -> None:
+    text = "torchrun --nproc_per_node 4 chat.py --ckpt_dir ./some-llama-13b/ --max_batch_size 4\n"
+
+    facts = {f.key: f.value for r in read_config(text, name="run.sh") for f in r.facts}
+
+    assert str(facts.get("model.name")).strip("./") == "some-llama-13b"
