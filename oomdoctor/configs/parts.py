@@ -196,11 +196,25 @@ def _command(lines: Lines) -> Part:
     made += comments(lines, dialect)
     made += listing.listing(settings.in_force)
     name = "shell" if dialect is dialects.NOTES else dialect.name
-    facts = mapping.unique(made)
+    facts = mapping.unique(_of_script(made) if found.scripts else made)
     closes = dialect.closes(settings)
     if name in ("vllm", "sglang") and any(fact.key == "model.name" for fact in facts):
         closes = ("serve-config",)
     return Part("command", name, facts, closes)
+
+
+def _of_script(facts: list[Fact]) -> list[Fact]:
+    """Believe a rank that a script is given, and only suppose that it trains no adapter."""
+    from dataclasses import replace
+
+    ranked = any(fact.key == "lora.rank" for fact in facts)
+    why = "a rank is given to the script" if ranked else "no flag of the script names an adapter"
+    return [
+        replace(fact, value=ranked, origin=Origin.ASSUMED, source=why)
+        if fact.key == "lora.on" and fact.value is False and fact.origin is Origin.DERIVED
+        else fact
+        for fact in facts
+    ]
 
 
 def _visible_conflict(rows: Iterable[Setting]) -> list[Fact]:

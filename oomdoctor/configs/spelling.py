@@ -143,9 +143,7 @@ def _distance(one: str, two: str, most: int) -> int | None:
 def _place(reading: ConfigReading, name: str, quote: Quote) -> Quote:
     """Quote the key itself where it stands in the line of its value or one above."""
     rows = reading.text.split("\n")
-    pattern = re.compile(
-        rf"(?<!\w){re.escape(name).replace('_', '[-_]')}(?![\w-])", re.IGNORECASE
-    )
+    pattern = re.compile(rf"(?<!\w){re.escape(name).replace('_', '[-_]')}(?![\w-])", re.IGNORECASE)
     for line in range(quote.line, max(quote.line - 30, 0), -1):
         hits = list(pattern.finditer(rows[line - 1])) if line <= len(rows) else []
         if hits:

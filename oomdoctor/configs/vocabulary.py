@@ -164,12 +164,22 @@ _ROWS: tuple[tuple[str, Convert], ...] = (
         when_true(Claim("loss.impl", "liger")),
     ),
     ("chunked_cross_entropy", when_true(Claim("loss.impl", "chunked"))),
-    ("load_in_4bit use_4bit load_4bit", when_true(Claim("quant.kind", "bnb4"))),
-    ("load_in_8bit use_8bit load_8bit", when_true(Claim("quant.kind", "bnb8"))),
+    (
+        "load_in_4bit use_4bit load_4bit use_4bit_quantization use_bnb_4bit_quantization",
+        when_true(Claim("quant.kind", "bnb4")),
+    ),
+    (
+        "load_in_8bit use_8bit load_8bit use_8bit_quantization",
+        when_true(Claim("quant.kind", "bnb8")),
+    ),
     ("bits quantization_bit", meanings.bits),
     ("quantization quantization_method quant_method quant", meanings.quantization),
     (
         "bnb_4bit_use_double_quant use_bnb_nested_quant double_quantization double_quant",
+        flag("quant.double"),
+    ),
+    (
+        "use_nested_quant",
         flag("quant.double"),
     ),
     (
@@ -186,7 +196,7 @@ _ROWS: tuple[tuple[str, Convert], ...] = (
         text("lora.modules_to_save"),
     ),
     ("use_dora peft_use_dora dora", flag("lora.dora")),
-    ("use_peft use_lora lora enable_lora_training", flag("lora.on")),
+    ("use_peft use_lora lora enable_lora_training use_peft_lora use_qlora", flag("lora.on")),
     ("adapter peft_type peft_method", given("lora.on")),
     (
         "full_finetuning full_finetune full_ft",

@@ -54,7 +54,20 @@ def _loader_dtype() -> re.Pattern[str]:
     return re.compile(r"^(?:[\w-]+\.)*(?:torch_dtype|dtype|model_dtype)\b = (?!null)", re.MULTILINE)
 
 
-@derives("load.by_name", reads=(_SETTINGS, "job.framework"))
+@cache
+def _librarys() -> re.Pattern[str]:
+    return re.compile(r"^(?:sft|dpo|grpo|kto|reward|rloo|orpo|cpo|gkd|run_\w+)\.py$")
+
+
+def _own_script(facts: Inputs) -> bool:
+    """Say whether a script runs that is none of the libraries' own and was not read itself."""
+    script = facts.maybe_text("job.script")
+    if script is None or _loads().search(facts.glance(_SETTINGS)) is not None:
+        return False
+    return _librarys().search(script) is None
+
+
+@derives("load.by_name", reads=(_SETTINGS, "job.framework", "job.script"))
 def by_name(facts: Inputs) -> Outcome | None:
     """TRL's trainers load a model that is given as text; its command line and YAML always do."""
     settings = facts.glance(_SETTINGS)
@@ -64,7 +77,8 @@ def by_name(facts: Inputs) -> Outcome | None:
         return Outcome(value=True, source="the trainer is given the model's name")
     if _loads().search(settings) is not None:
         return Outcome(value=False, source="the script loads the model")
-    if "\nmodel_name_or_path = " in f"\n{settings}" and "train-config" in facts.closed:
+    named = "\nmodel_name_or_path = " in f"\n{settings}" and not _own_script(facts)
+    if named and "train-config" in facts.closed:
         return Outcome(value=True, source="TRL's own scripts load by name", guess=True)
     return None
 
@@ -72,7 +86,7 @@ def by_name(facts: Inputs) -> Outcome | None:
 _DTYPE_READS = (
     *("train.base_dtype", "train.param_dtype", "train.full_finetune", "train.amp"),
     *("model.dtype", "job.framework", "load.by_name", "quant.kind", "dist.kind"),
-    *("env.transformers", "env.trl", _SETTINGS),
+    *("env.transformers", "env.trl", "job.script", _SETTINGS),
 )
 
 
@@ -134,7 +148,7 @@ def default_of(facts: Inputs) -> Outcome | None:
         trl = at_least(facts.text("env.trl"), (0, 29))
         return Outcome("trl" if trl else "transformers", "no dtype is given")
     in_script = _loads().search(settings) is not None
-    if not in_script and "train-config" not in facts.closed:
+    if not in_script and ("train-config" not in facts.closed or _own_script(facts)):
         return None
     return Outcome("transformers", "no dtype is given", guess=not in_script)
 

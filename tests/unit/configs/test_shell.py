@@ -119,16 +119,18 @@ def test_variables_are_set_taken_out_and_renamed(before: str, value: str, after:
     assert env_edit.set_variables(before, {"A": value}) == after
 
 
+DIFFUSION = (
+    "accelerate launch t.py --pretrained_model_name_or_path a --resolution 512"
+    " --train_batch_size 1 --gradient_accumulation_steps 4 --optimizer adamw"
+)
+
+
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
         ("torchrun tune.py --base_model a --micro_batch_size 4 --val_set_size 9", "shell"),
-        ("torchrun tune.py --base_model a --micro_batch_size 4 --learning_rate 1 --optim a", "shell"),
-        (
-            "accelerate launch t.py --pretrained_model_name_or_path a --resolution 512"
-            " --train_batch_size 1 --gradient_accumulation_steps 4 --optimizer adamw",
-            "diffusers",
-        ),
+        ("torchrun tune.py --base_model a --micro_batch_size 4 --optim a", "shell"),
+        (DIFFUSION, "diffusers"),
         ("axolotl train a.yml --base_model a --micro_batch_size 4", "axolotl"),
         ("accelerate launch -m axolotl.cli.train a.yml --micro_batch_size 4", "axolotl"),
     ],
@@ -139,3 +141,30 @@ def test_flags_of_a_script_are_of_no_dialect_that_only_files_have(
     (reading,) = read_config(command + "\n", name="run.sh", path="run.sh")
 
     assert reading.dialect == expected
+
+
+OWN = """\
+torchrun --nproc_per_node 2 ours.py --model_name_or_path m/x --output_dir o --max_length 64 \\
+  --per_device_train_batch_size 1 --learning_rate 1e-4 --num_train_epochs 1 --bf16 True \\
+  --logging_steps 1 --save_strategy epoch %s
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("--use_peft_lora True --use_4bit_quantization True", ("stated", True, "bnb4")),
+        ("--lora_r 8 --lora_alpha 16", ("assumed", True, None)),
+        ("--use_peft_lora False", ("stated", False, None)),
+        ("", ("assumed", False, None)),
+        ("--use_peft True", ("stated", True, None)),
+    ],
+)
+def test_that_a_script_of_ones_own_trains_no_adapter_is_only_supposed(
+    flags: str, expected: tuple[str, bool, str | None]
+) -> None:
+    (reading,) = read_config(OWN % flags, name="run.sh", path="run.sh")
+    facts = {fact.key: fact for fact in reading.facts}
+    on, quant = facts["lora.on"], facts.get("quant.kind")
+
+    assert (on.origin.value, on.value, quant.value if quant else None) == expected

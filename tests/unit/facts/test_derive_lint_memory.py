@@ -42,6 +42,25 @@ def test_a_name_given_to_a_trainer_is_loaded_by_it(settings: str, expected: obje
 
 
 @pytest.mark.parametrize(
+    ("framework", "script", "expected"),
+    [
+        ("trl", "sft.py", "trl"),
+        ("trl", "ours.py", None),
+        ("transformers", "run_clm.py", "transformers"),
+        ("transformers", "ours.py", None),
+    ],
+)
+def test_how_a_script_of_ones_own_loads_is_not_known(
+    framework: str, script: str, expected: object
+) -> None:
+    facts: Values = {**TRL, "job.framework": framework, "job.script": script, "env.trl": "1.16.0"}
+    settings = "model_name_or_path = a/b\noutput_dir = o"
+    found = value("load.default_of", {**facts, "job.settings": settings}, closes=("train-config",))
+
+    assert found == expected
+
+
+@pytest.mark.parametrize(
     ("settings", "expected"),
     [
         ("sfttrainer.model = a/b", "trl"),
