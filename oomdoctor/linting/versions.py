@@ -42,6 +42,7 @@ KEYS = {
     "xformers": "env.xformers",
     "liger-kernel": "env.liger",
 }
+CUDA = "env.torch_cuda"
 REQUIREMENTS = re.compile(r"requirements[\w.-]*\.(?:txt|in|lock)$")
 LOCKS = ("uv.lock", "poetry.lock", "pylock.toml")
 MOST_BYTES = 16 * 1024 * 1024
@@ -67,7 +68,10 @@ def _one(item: str) -> tuple[Fact, ...]:
         raise UsageError(
             f"--versions {item!r} is not PACKAGE==VERSION", hint=f"packages that matter: {near}"
         )
-    return (_fact(key, version.strip(), "stated with --versions", Origin.STATED),)
+    source = "stated with --versions"
+    facts = (_fact(key, version.strip(), source, Origin.STATED),)
+    cuda = _built_for(key, version.strip())
+    return (*facts, _fact(CUDA, cuda, source, Origin.STATED)) if cuda else facts
 
 
 def found_versions(job: Job) -> tuple[Fact, ...]:
@@ -107,11 +111,14 @@ def _of_file(path: str) -> Iterator[Fact]:
         key = KEYS.get(_normal(name))
         if key is not None:
             quote = Quote(artifact=path, line=number, text=rows[number - 1].strip())
-            yield Fact(key=key, value=version, quotes=(quote,))
+            yield Fact(key=key, value=version.partition("+")[0], quotes=(quote,))
+            cuda = _built_for(key, version)
+            if cuda is not None:
+                yield Fact(key=CUDA, value=cuda, quotes=(quote,))
 
 
 def _pins(rows: Iterable[str]) -> Iterator[tuple[int, str, str]]:
-    pattern = re.compile(r"\s*([A-Za-z][\w.-]*)(?:\[[^\]]*\])?\s*===?\s*v?(\d[\w.]*)")
+    pattern = re.compile(r"\s*([A-Za-z][\w.-]*)(?:\[[^\]]*\])?\s*===?\s*v?(\d[\w.+]*)")
     for number, row in enumerate(rows, 1):
         found = pattern.match(row)
         if found is not None:
@@ -144,6 +151,9 @@ def installed() -> tuple[Fact, ...]:
         if key is not None:
             source = f"installed in {home}"
             facts.setdefault(key, _fact(key, version, source, Origin.PROBED))
+            cuda = _built_for(key, version)
+            if cuda is not None:
+                facts.setdefault(CUDA, _fact(CUDA, cuda, source, Origin.PROBED))
     return tuple(facts.values())
 
 
@@ -170,6 +180,12 @@ def _distributions(home: str) -> Iterator[tuple[str, str]]:
             if name.endswith(".dist-info"):
                 package, _, version = name.removesuffix(".dist-info").rpartition("-")
                 yield package, version
+
+
+def _built_for(key: str, version: str) -> str | None:
+    """Return the CUDA that a wheel of PyTorch is built for: 12.8 of 2.7.1+cu128."""
+    found = re.search(r"\+cu(\d{2})(\d)$", version) if key == "env.torch" else None
+    return f"{found[1]}.{found[2]}" if found else None
 
 
 def _normal(name: str) -> str:

@@ -39,6 +39,7 @@ def test_versions_on_the_command_line_are_stated() -> None:
         ("env.transformers", "4.36.2"),
         ("env.trl", "0.7.4"),
         ("env.torch", "2.1.0"),
+        ("env.torch_cuda", "11.8"),
     ]
     assert {fact.origin for fact in facts} == {Origin.STATED}
 
