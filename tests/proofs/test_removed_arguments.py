@@ -190,3 +190,16 @@ def test_the_arguments_of_the_packing_classes_are_refused(name: str, tmp_path: P
     """SFTConfig refuses max_seq_length, dataset_batch_size, num_of_sequences, chars_per_token."""
     with pytest.raises(TypeError, match=name):
         trl.SFTConfig(output_dir=str(tmp_path), use_cpu=True, **{name: 8})
+
+
+@proves("fsdp1-deprecated")
+def test_fsdp1_is_announced_to_go(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """fsdp_config version 1 is still taken, with a warning; version 2 without."""
+    monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)
+    assert arguments(tmp_path, fsdp=True, fsdp_config={"version": 1}).fsdp
+    assert "FSDP1" in caplog.text
+    caplog.clear()
+    assert arguments(tmp_path, fsdp=True, fsdp_config={"version": 2}).fsdp
+    assert "FSDP1" not in caplog.text
