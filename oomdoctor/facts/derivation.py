@@ -184,14 +184,15 @@ def run(step: Derivation, facts: Mapping[str, Fact], *, closed: frozenset[str]) 
     if outcome is None:
         return None
     read = inputs.used.values()
-    weak = outcome.guess or any(fact.origin is Origin.ASSUMED for fact in read)
+    guesses = tuple(fact.key for fact in read if fact.origin is Origin.ASSUMED)
     return Fact(
         key=step.key,
         value=outcome.value,
-        origin=Origin.ASSUMED if weak else Origin.DERIVED,
+        origin=Origin.ASSUMED if guesses or outcome.guess else Origin.DERIVED,
         slack=outcome.slack,
         quotes=_union(read),
         source=outcome.source,
+        rests_on=guesses,
     )
 
 

@@ -63,7 +63,9 @@ class Fact:
 
     For a text of several lines `quotes` may hold one quote per line of the value, in order, so that
     a pattern's match can be shown where it stands. `source` says in words where a value that no
-    quote shows comes from ("default of transformers 4.46", "total - free - reserved").
+    quote shows comes from ("default of transformers 4.46", "total - free - reserved"). `rests_on`
+    are the keys of the assumed facts that an assumed one was derived from; none where it is itself
+    what was assumed.
     """
 
     key: str
@@ -72,6 +74,7 @@ class Fact:
     slack: float = 0
     quotes: tuple[Quote, ...] = ()
     source: str | None = None
+    rests_on: tuple[str, ...] = ()
 
 
 class LogLine(NamedTuple):

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.facts.book import FactBook
 from oomdoctor.model.enums import Origin, Severity, Truth
+from oomdoctor.reason.narrate import print_fact
 from oomdoctor.record import NamedTuple
 from oomdoctor.rules.evaluate import condition_verdict
 from oomdoctor.rules.versions import version_key
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from oomdoctor.model.core import Fact, Verdict
     from oomdoctor.rules.shape import Rule
 
@@ -56,11 +59,25 @@ def _assumptions(rule: Rule, gate: Verdict, book: FactBook) -> tuple[str, ...]:
     without = FactBook(facts=certain, conflicts=book.conflicts, closed=book.closed)
     if condition_verdict(rule.when, without).truth is Truth.TRUE:
         return ()
-    return tuple(_words(fact) for fact in guesses)
+    roots = dict.fromkeys(key for fact in guesses for key in _roots(fact, book, set()))
+    return tuple(_words(fact) for fact in map(book.get, roots) if fact is not None)
+
+
+def _roots(fact: Fact, book: FactBook, seen: set[str]) -> Iterator[str]:
+    """Yield the keys of what was assumed in the first place: a default, a version, a size."""
+    if fact.key in seen:
+        return
+    seen.add(fact.key)
+    if not fact.rests_on:
+        yield fact.key
+    for key in fact.rests_on:
+        below = book.get(key)
+        if below is not None and below.origin is Origin.ASSUMED:
+            yield from _roots(below, book, seen)
 
 
 def _words(fact: Fact) -> str:
-    return f"{fact.key} = {fact.value}" + (f" ({fact.source})" if fact.source else "")
+    return f"{fact.key} = {print_fact(fact)}" + (f" ({fact.source})" if fact.source else "")
 
 
 def _broken(rule: Rule, book: FactBook) -> tuple[Severity, str | None, str | None] | None:

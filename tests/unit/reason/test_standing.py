@@ -102,3 +102,24 @@ def test_the_version_in_use_decides_what_a_refused_key_is(
     key = said("train.packing", value=True)
     more = 'breaks_from: {transformers: "4.51.0"}'
     assert standing("train.packing", [key, *facts], more) == expected
+
+
+def test_of_what_was_derived_only_what_was_assumed_first_is_named_as_people_write_it() -> None:
+    source = read_rule_text(RULE.format(code="KEY3999", when="save.checkpoint > 1 * GiB", more=""))
+    assert source.rule is not None, source.problems
+    root = Fact(
+        key="model.params", value=6 * 10**9, origin=Origin.ASSUMED, source="size in its name"
+    )
+    size = Fact(
+        key="save.checkpoint",
+        value=84 * 10**9,
+        origin=Origin.ASSUMED,
+        source="parameters x 14 bytes",
+        rests_on=("model.params",),
+    )
+    book = FactBook().add([root, size])
+
+    found = standing_of(source.rule, gate(source.rule, book), book)
+
+    assert found is not None
+    assert found.assumed == ("model.params = 6,000,000,000 (size in its name)",)
