@@ -18,7 +18,7 @@ from oomdoctor.linting.suppressions import speaks
 from oomdoctor.record import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import BinaryIO
 
     from oomdoctor.cli.lint import Asked
@@ -91,14 +91,9 @@ class Session:
 
         files = self.files()
         allowed = UNSAFE if unsafe else SAFE
-        return fixed(
-            files,
-            self.wanted,
-            allowed=allowed,
-            decided=lambda report: self._decided(report, files),
-        )
+        return fixed(files, self.wanted, allowed=allowed, decided=self._decided)
 
-    def _decided(self, report: LintReport, files: list[LintFile]) -> LintReport:
+    def _decided(self, report: LintReport, files: Sequence[LintFile]) -> LintReport:
         held = self.baseline
         # the settings may name the file that is about to be written
         is_new = held and self.asked["write_baseline"] and not known_findings.is_there(held)

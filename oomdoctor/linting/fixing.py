@@ -1,13 +1,16 @@
 """Apply the fixes of findings to the text of files, in memory, until nothing more changes.
 
-Each finding's first fix that may be applied is tried once. After each round the files are linted
-anew, since a fix may settle other findings or make room for one.
+Each finding's first fix that changes something is applied. After each round the files are linted
+anew, since a fix may settle other findings or make room for one. A fix after which its finding
+stands as before and which would change the same again (half the batch, say) is taken back: a
+second run must find nothing to do.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, TypeAlias
 
 from oomdoctor.configs.difference import unified
 from oomdoctor.configs.patch import edited
@@ -15,19 +18,20 @@ from oomdoctor.evidence.source import STDIN_ID
 from oomdoctor.linting.content import rewrite
 from oomdoctor.linting.files import read_text
 from oomdoctor.linting.order import in_order
+from oomdoctor.linting.places import stable
 from oomdoctor.linting.run import lint_files
 from oomdoctor.model.enums import Safety
 from oomdoctor.record import dataclass, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from oomdoctor.linting.files import LintFile
-    from oomdoctor.linting.run import Wanted
+    from oomdoctor.linting.run import Known, Wanted
     from oomdoctor.model.lint import LintFinding, LintReport
     from oomdoctor.model.plan import Patch, Prescription
 
-ROUNDS = 10
+ROUNDS = 20
 SAFE = frozenset({Safety.SAFE})
 UNSAFE = SAFE | {Safety.CHANGES_SPEED, Safety.CHANGES_MATH}
 
@@ -58,9 +62,11 @@ class Fixed:
 
     @property
     def diff(self) -> str:
-        """Return the unified diff of all changes."""
+        """Return the unified diff of all changes, for `patch -p1` in the working directory."""
+        here = os.getcwd()
         return "".join(
-            unified(self.before[path].text, self.after[path], path) for path in self.changed
+            unified(self.before[path].text, self.after[path], stable(path, here))
+            for path in self.changed
         )
 
     def write(self, path: str) -> None:
@@ -70,13 +76,18 @@ class Fixed:
             rewrite(path, file.stored, before=file.text, after=self.after[path])
 
 
+Mark: TypeAlias = "tuple[str, str, str, str]"
+"""A fix of a finding: code, path, setting, and the fix."""
+
+
 @dataclasses.dataclass(slots=True, kw_only=True)
 class _Work:
-    """The state of a run: files as they are now, what was done, what was tried."""
+    """The state of a run: files as they are now, what was done, which fixes were or are no use."""
 
     files: dict[str, LintFile]
     applied: list[Applied] = dataclasses.field(default_factory=list)
-    tried: set[tuple[str, str, str]] = dataclasses.field(default_factory=set)
+    done: set[Mark] = dataclasses.field(default_factory=set)
+    useless: set[Mark] = dataclasses.field(default_factory=set)
 
 
 def fixed(
@@ -84,29 +95,41 @@ def fixed(
     wanted: Wanted,
     *,
     allowed: frozenset[Safety] = SAFE,
-    decided: Callable[[LintReport], LintReport] = lambda report: report,
+    decided: Callable[[LintReport, Sequence[LintFile]], LintReport] = lambda report, _: report,
 ) -> Fixed:
     """Fix what may be fixed; `decided` takes away what the project holds back.
 
     Files that were not read to the byte are left alone: what is missing would be lost.
     """
-    now = {file.path: file for file in files}
+    known: Known = {}
     before = {file.path: file for file in files if file.fault is None and not _is_lossy(file)}
     work = _Work(files=dict(before))
-    report = decided(lint_files(files, wanted))
+
+    def linted() -> LintReport:
+        now = [work.files.get(file.path, file) for file in files]
+        return decided(lint_files(now, wanted, known=known), now)
+
+    report = linted()
     for _ in range(ROUNDS):
-        if not _round(report, work, allowed):
+        held = (dict(work.files), list(work.applied), set(work.done))
+        hit = _round(report, work, allowed)
+        if not hit:
             break
-        now |= work.files
-        report = decided(lint_files(tuple(now.values()), wanted))
-    after = {path: file.text for path, file in work.files.items()}
+        after = linted()
+        stubborn = _stubborn(after, work, hit)
+        if stubborn:
+            work.files, work.applied, work.done = held
+            work.useless |= stubborn
+        else:
+            report = after
+    after_texts = {path: file.text for path, file in work.files.items()}
     notes = [
         f"{file.path}: its fixes are left alone, since it was not read to the byte"
         for file in files
         if file.fault is None and _is_lossy(file)
     ]
     report = replace(report, notes=(*report.notes, *notes))
-    return Fixed(report=report, before=before, after=after, applied=tuple(work.applied))
+    return Fixed(report=report, before=before, after=after_texts, applied=tuple(work.applied))
 
 
 def _is_lossy(file: LintFile) -> bool:
@@ -114,45 +137,53 @@ def _is_lossy(file: LintFile) -> bool:
     return file.stored is None and (file.path != STDIN_ID or bool(file.notes))
 
 
-def _round(report: LintReport, work: _Work, allowed: frozenset[Safety]) -> bool:
-    """Try the fixes of all findings once; say whether any text changed."""
-    changed = False
+def _round(report: LintReport, work: _Work, allowed: frozenset[Safety]) -> set[Mark]:
+    """Apply one fix of each finding, where one applies; return what was applied."""
+    hit: set[Mark] = set()
     for finding in in_order(report.findings):
-        mark = (finding.code, finding.path or "", finding.key or "")
-        if mark in work.tried:
-            continue
-        for fix in _eligible(finding, allowed):
-            work.tried.add(mark)
-            if _apply(finding, fix, work):
-                changed = True
+        for fix in finding.fixes:
+            mark = _mark(finding, fix)
+            if fix.safety not in allowed or mark in work.useless or mark in work.done:
+                continue
+            new = _changed(fix, work.files)
+            if new:
+                work.files.update(new)
+                work.applied += (
+                    Applied(code=finding.code, rule=finding.rule, path=path, title=fix.title)
+                    for path in new
+                )
+                hit.add(mark)
                 break
-    return changed
+    work.done |= hit
+    return hit
 
 
-def _eligible(finding: LintFinding, allowed: frozenset[Safety]) -> Iterator[Prescription]:
-    return (fix for fix in finding.fixes if fix.safety in allowed and fix.patches)
+def _stubborn(report: LintReport, work: _Work, hit: set[Mark]) -> set[Mark]:
+    """Return the fixes that cured nothing and would change the files again, without end."""
+    return {
+        mark
+        for finding in report.findings
+        for fix in finding.fixes
+        if (mark := _mark(finding, fix)) in hit and _changed(fix, work.files)
+    }
 
 
-def _apply(finding: LintFinding, fix: Prescription, work: _Work) -> bool:
-    """Make all changes of a fix; none of them where one cannot be made."""
+def _mark(finding: LintFinding, fix: Prescription) -> Mark:
+    return (finding.code, finding.path or "", finding.key or "", fix.fix_id)
+
+
+def _changed(fix: Prescription, files: Mapping[str, LintFile]) -> dict[str, LintFile]:
+    """Return the files that a fix changes; none where one of its changes cannot be made."""
     new: dict[str, LintFile] = {}
     for patch in fix.patches:
         if patch.file is None:
             continue
-        file = new.get(patch.file) or work.files.get(patch.file)
+        file = new.get(patch.file) or files.get(patch.file)
         changed = None if file is None else _with(patch, file)
         if changed is None:
-            return False
+            return {}
         new[patch.file] = changed
-    touched = [path for path, file in new.items() if file.text != work.files[path].text]
-    if not touched:
-        return False
-    work.files.update(new)
-    work.applied += (
-        Applied(code=finding.code, rule=finding.rule, path=path, title=fix.title)
-        for path in touched
-    )
-    return True
+    return {path: file for path, file in new.items() if file.text != files[path].text}
 
 
 def _with(patch: Patch, file: LintFile) -> LintFile | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from oomdoctor.linting.book import book_of
 from oomdoctor.linting.files import LintFile, paths_in, read_file
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from oomdoctor.model.core import RuleFault
     from oomdoctor.model.lint import LintFinding
     from oomdoctor.rules.shape import Rule, RuleSet
+
+
+Known: TypeAlias = "dict[tuple[int, ...], tuple[Job, JobReport, tuple[RuleFault, ...]]]"
+"""What was found in a job, by the identities of its files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,14 +70,20 @@ def lint(
     return lint_files(files, asked)
 
 
-def lint_files(files: Sequence[LintFile], wanted: Wanted) -> LintReport:
-    """Lint files that have been read."""
+def lint_files(
+    files: Sequence[LintFile], wanted: Wanted, *, known: Known | None = None
+) -> LintReport:
+    """Lint files that have been read; `known` holds jobs of files that have not changed since."""
     rules = _split(_ruleset(wanted))
     stated = stated_facts(wanted)
     jobs: list[JobReport] = []
     faults: list[RuleFault] = []
     for job in jobs_of(files, together=wanted.together):
-        report, more = _report(job, rules, stated, wanted)
+        held = {} if known is None else known
+        mark = tuple(map(id, job.files))
+        if mark not in held:
+            held[mark] = (job, *_report(job, rules, stated, wanted))
+        _, report, more = held[mark]
         jobs.append(report)
         faults += more
     return LintReport(
@@ -129,7 +139,7 @@ def _ruleset(wanted: Wanted) -> RuleSet:
     ruleset = load_rules(wanted.rules, preview=wanted.preview, bundles=(LINT,))
 
     if wanted.select or wanted.ignore:
-        codes = rule_names(wanted)
+        codes = rule_names(wanted) | {code.lower(): code for code, _ in ruleset.faults}
         check_rules(wanted.select, codes, where="select")
         check_rules(wanted.ignore, codes, where="ignore")
 
@@ -156,9 +166,10 @@ def _report(
     book = book_of(job, given=stated, versions=versions)
     whole, single = rules
     judged = judge(whole, book, job)
-    findings = [*judged.findings, *_of_items(single, book, job, judged.findings)]
-    files = tuple(_file(file, findings, number == 0) for number, file in enumerate(job.files))
     recognised = any(file.dialect is not None for file in job.files)
+    told = judged.findings if recognised else ()  # what no framework reads does nothing
+    findings = [*told, *_of_items(single, book, job, told)]
+    files = tuple(_file(file, findings, number == 0) for number, file in enumerate(job.files))
     report = JobReport(
         files=files,
         understood=understood(book) if recognised else (),
