@@ -62,17 +62,16 @@ def _librarys() -> re.Pattern[str]:
 def _own_script(facts: Inputs) -> bool:
     """Say whether a script runs that is none of the libraries' own and was not read itself."""
     script = facts.maybe_text("job.script")
-    if script is None or _loads().search(facts.glance(_SETTINGS)) is not None:
-        return False
-    return _librarys().search(script) is None
+    read = _loads().search(facts.glance(_SETTINGS)) is not None
+    return script is not None and not read and _librarys().search(script) is None
 
 
 @derives("load.by_name", reads=(_SETTINGS, "job.framework", "job.script"))
 def by_name(facts: Inputs) -> Outcome | None:
     """TRL's trainers load a model that is given as text; its command line and YAML always do."""
-    settings = facts.glance(_SETTINGS)
     if facts.text("job.framework") != "trl":
         return None
+    settings = facts.glance(_SETTINGS)
     if _named_model().search(settings) is not None:
         return Outcome(value=True, source="the trainer is given the model's name")
     if _loads().search(settings) is not None:
@@ -111,8 +110,7 @@ def _stated_dtype(facts: Inputs) -> Outcome | None:
 
 def _framework_dtype(facts: Inputs) -> Outcome | None:
     amp = facts.maybe_text("train.amp")
-    zero = (facts.maybe_text("dist.kind") or "").startswith("zero")
-    if zero and amp in ("bf16", "fp16"):
+    if (facts.maybe_text("dist.kind") or "").startswith("zero") and amp in ("bf16", "fp16"):
         return Outcome(amp, "DeepSpeed casts the weights to the dtype of its mixed precision")
     if facts.maybe_text("job.framework") == "unsloth":
         return Outcome("bf16", "Unsloth loads 16 bit", guess=True)
@@ -124,7 +122,6 @@ def _library_dtype(facts: Inputs) -> Outcome | None:
     decides = default_of(facts)
     if decides is None:
         return None
-    source = str(decides.source)
     if decides.value == "trl":
         return Outcome("fp32", "TRL loads float32 unless told otherwise")
     if not at_least(facts.text("env.transformers"), (5,)):

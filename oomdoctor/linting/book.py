@@ -22,9 +22,17 @@ def book_of(job: Job, *, given: Sequence[Fact] = (), versions: Sequence[Fact] = 
     """
     readings = [reading for file in job.files for reading in file.readings]
     book = FactBook().add(given)
-    facts = joined_texts([fact for reading in readings for fact in reading.facts])
+    read = [fact for reading in readings for fact in reading.facts]
+    if any(fact.key == "gpu.name" for fact in given):
+        read = [fact for fact in read if not _of_card(fact.key)]
+    facts = joined_texts(read)
     book = book.add(facts, closes=[kind for reading in readings for kind in reading.closes])
     return completed(book.add(versions))
+
+
+def _of_card(key: str) -> bool:
+    """Say whether a fact is about a card, which is another one where a card is stated."""
+    return key.startswith("gpu.") and key != "gpu.count"
 
 
 def completed(book: FactBook) -> FactBook:

@@ -50,6 +50,20 @@ def test_a_file_that_is_nothing_we_know_has_no_dialect_and_no_finding(tmp_path: 
     assert (file.dialect, file.findings) == (None, ())
 
 
+def test_nothing_is_said_about_settings_that_no_framework_we_know_reads(tmp_path: Path) -> None:
+    path = tmp_path / "pool.yaml"
+    path.write_text("inference:\n  num_workers: 50\n  model: a\n", "utf-8")
+    (file,) = lint([str(path)], Wanted(search=False)).files
+    assert (file.dialect, file.findings) == (None, ())
+
+
+def test_a_stated_card_takes_the_place_of_one_that_a_comment_names(tmp_path: Path) -> None:
+    path = tmp_path / "train.yaml"
+    path.write_text(f"# for a single T4 16GB\n{HEAD}", "utf-8")
+    report = lint([str(path)], Wanted(search=False, gpu="RTX 4090"))
+    assert [one for one in report.findings if one.rule == "ecc-or-mig-size"] == []
+
+
 def test_files_keep_the_order_in_which_they_were_given(tmp_path: Path) -> None:
     for name in ("b.yaml", "a.yaml"):
         (tmp_path / name).write_text(HEAD, "utf-8")
