@@ -1,0 +1,1 @@
+"""Memory snapshots of PyTorch: safe reading, and replay through the allocator model."""

@@ -1,0 +1,144 @@
+"""Builds the allocator model as it was when a trace began."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+from oomdoctor.facts.segments import SMALL_REQUEST, SMALL_SEGMENT
+from oomdoctor.memory.allocator import Allocator
+from oomdoctor.memory.allocator_block import DEFAULT_POOL, Block, Pool, Range
+from oomdoctor.memory.allocator_events import hold
+from oomdoctor.snapshot.driver import RANGE_BYTES
+
+if TYPE_CHECKING:
+    from oomdoctor.memory.allocator_driver import Driver
+    from oomdoctor.memory.allocator_settings import AllocatorSettings
+    from oomdoctor.snapshot.rewind import Beginning, Held, Stretch
+
+FAR_LIMIT = 1 << 62
+
+
+def build(beginning: Beginning, settings: AllocatorSettings, driver: Driver) -> Allocator:
+    """Return an allocator with the segments and blocks of the beginning."""
+    allocator = Allocator(settings, driver=driver)
+    if settings.gc_threshold > 0:  # so that ages are counted; the trace says when it collects
+        allocator.allowed = FAR_LIMIT
+    _Building(allocator, beginning.held).build(beginning.stretches)
+    allocator.stats.reset_peaks()
+    return allocator
+
+
+class _Building:
+    """Puts blocks into segments."""
+
+    def __init__(self, allocator: Allocator, held: dict[int, Held]) -> None:
+        self.allocator = allocator
+        self.held = held
+        self.addresses = sorted(held)
+        self.ends: dict[tuple[Pool, int], Block] = {}
+
+    def build(self, stretches: tuple[Stretch, ...]) -> None:
+        for stretch in stretches:
+            pool = self._pool(stretch)
+            within, before = None, None
+            if stretch.expandable:
+                within, before = self._range(stretch, pool)
+            blocks = self._blocks(stretch, pool, within)
+            for block in blocks:
+                block.link(before, None)
+                before = block
+            if within is not None and before is not None:
+                self._tail(before, within, stretch.end)
+            self._count(stretch, blocks)
+
+    def _pool(self, stretch: Stretch) -> Pool:
+        allocator = self.allocator
+        if stretch.pool == DEFAULT_POOL:
+            return allocator.small if stretch.small else allocator.large
+        if stretch.pool not in allocator.private:
+            allocator.create_pool(stretch.pool)
+        private = allocator.private[stretch.pool]
+        private.segments += 1
+        return private.small if stretch.small else private.large
+
+    def _blocks(self, stretch: Stretch, pool: Pool, within: Range | None) -> list[Block]:
+        """Return the blocks of a stretch: those that were held, and free ones between them."""
+        blocks, at = [], stretch.address
+        first = bisect_left(self.addresses, stretch.address)
+        last = bisect_left(self.addresses, stretch.end)
+        for number in range(first, last):
+            address = self.addresses[number]
+            if address < at:
+                continue
+            follows = self.addresses[number + 1] if number + 1 < last else stretch.end
+            if address > at:
+                blocks.append(Block(at, address - at, pool, stretch.stream, within))
+            size = self._size(address, follows, stretch)
+            block = Block(address, size, pool, stretch.stream, within)
+            block.allocated, block.requested = True, self.held[address].requested
+            blocks.append(block)
+            at = address + size
+        if at < stretch.end:
+            blocks.append(Block(at, stretch.end - at, pool, stretch.stream, within))
+        return blocks
+
+    def _size(self, address: int, follows: int, stretch: Stretch) -> int:
+        """Return the size of a held block; what could not have been split off is its own."""
+        one = self.held[address]
+        room = follows - address
+        if one.size is not None:
+            return min(one.size, room)
+        if one.end is not None:
+            return min(one.end - address, room)
+        settings = self.allocator.settings
+        rounded = min(self.allocator.round(one.requested), room)
+        if stretch.small or stretch.expandable:
+            return rounded
+        whole = rounded >= settings.max_split and room == stretch.size
+        return room if whole or room - rounded <= SMALL_REQUEST else rounded
+
+    def _range(self, stretch: Stretch, pool: Pool) -> tuple[Range, Block | None]:
+        """Return the range of an expandable stretch, and the unmapped block before it."""
+        end = self.ends.get((pool, stretch.stream))
+        if end is not None and end.range is not None:
+            pool.unhide(end, end.address)
+            gap = stretch.address - end.address
+            end.size = gap
+            if gap > 0:
+                pool.hide(end)
+                return end.range, end
+            return end.range, end.before
+        page = SMALL_SEGMENT if stretch.small else self.allocator.settings.large_segment
+        return Range(stretch.address, RANGE_BYTES, page), None
+
+    def _tail(self, before: Block, within: Range, end: int) -> None:
+        """Put the addresses without memory behind a stretch."""
+        size = max(within.address + within.size - end, within.page)
+        tail = Block(end, size, before.pool, before.stream, within)
+        tail.mapped = False
+        tail.link(before, None)
+        before.pool.hide(tail)
+        self.ends[before.pool, before.stream] = tail
+
+    def _count(self, stretch: Stretch, blocks: list[Block]) -> None:
+        """Count the stretch and its blocks, and lay the free ones on their shelves."""
+        allocator = self.allocator
+        allocator.reserved += stretch.size
+        allocator.stats.reserve(stretch.size, blocks[0].pool)
+        if not stretch.expandable:
+            allocator.stats.add("segment", 1, small=stretch.small)
+        flow = allocator.stats.small if stretch.small else allocator.stats.large
+        for block in blocks:
+            if not block.allocated:
+                block.pool.put(block)
+                if not stretch.expandable and not block.whole:
+                    allocator.stats.add_split(block.size, 1, small=stretch.small)
+                continue
+            allocator.live[block.address] = block
+            flow.base_count += 1
+            flow.base_bytes += block.size
+            flow.base_requested += block.requested
+            if self.held[block.address].waiting:
+                allocator.request_free(block)
+                hold(allocator, block)

@@ -1,0 +1,301 @@
+"""Replays a snapshot through the allocator model and compares every decision with the recorded one.
+
+The trace says what was asked for and freed, and what the driver answered. Which address a request
+gets, when a segment is asked for, and what is given back are the model's own decisions.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from oomdoctor.memory.allocator_events import complete, hold
+from oomdoctor.memory.allocator_oom import OutOfMemory
+from oomdoctor.memory.allocator_release import garbage, plan
+from oomdoctor.record import NamedTuple, dataclass, replace
+from oomdoctor.snapshot.build import build
+from oomdoctor.snapshot.driver import RecordedDriver
+from oomdoctor.snapshot.rewind import rewind
+from oomdoctor.snapshot.settings import settings_in
+from oomdoctor.snapshot.shapes import NO_POOL
+from oomdoctor.snapshot.slack import correct
+
+if TYPE_CHECKING:
+    from oomdoctor.memory.allocator import Allocator
+    from oomdoctor.memory.allocator_block import Block
+    from oomdoctor.memory.allocator_settings import AllocatorSettings
+    from oomdoctor.snapshot.rewind import Beginning
+    from oomdoctor.snapshot.shapes import Device, Event, PoolId, Snapshot
+
+GIVEN_BACK = ("segment_free", "segment_unmap")
+MOST_CORRECTIONS = 64
+
+
+class Difference(NamedTuple):
+    """The first allocation that the model placed elsewhere, by its number in the trace."""
+
+    device: int
+    event: int
+    size: int
+    recorded: int
+    modelled: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """How far model and recording agree. `seconds` are those of a core, for the replay alone."""
+
+    allocations: int = 0
+    same_address: int = 0
+    segment_events: int = 0
+    same_segment_events: int = 0
+    events: int = 0
+    seconds: float = 0.0
+    corrections: int = 0
+    faults: int = 0
+    peak_allocated: int = 0
+    peak_reserved: int = 0
+    first_difference: Difference | None = None
+
+    @property
+    def events_per_second(self) -> int:
+        """Return the speed of the replay."""
+        return round(self.events / self.seconds) if self.seconds > 0 else 0
+
+    @property
+    def equal(self) -> bool:
+        """Say whether every address and every event about segments is the recorded one."""
+        return (
+            self.allocations == self.same_address
+            and self.segment_events == self.same_segment_events
+        )
+
+
+def verify(snapshot: Snapshot) -> Replay:
+    """Replay all devices of a snapshot."""
+    settings = settings_in(snapshot.settings, snapshot.devices)
+    total = Replay()
+    for device in snapshot.devices:
+        total = _sum(total, replay(device, settings))
+    return total
+
+
+def replay(device: Device, settings: AllocatorSettings) -> Replay:
+    """Replay one device; sizes that only the replay can show are corrected on the way."""
+    allowed = replace(settings, fraction=None)
+    beginning = rewind(device, build(_NOTHING, allowed, RecordedDriver()).round)
+    for corrections in range(MOST_CORRECTIONS):
+        run = _Run(device, beginning, allowed)
+        if run.forward(correcting=corrections < MOST_CORRECTIONS - 1):
+            break
+    return replace(run.result(), corrections=corrections, faults=beginning.faults + run.faults)
+
+
+def _nothing() -> Beginning:
+    from oomdoctor.snapshot.rewind import Beginning
+
+    return Beginning((), {}, 0)
+
+
+_NOTHING = _nothing()
+
+
+class _Run:
+    """One run of the trace through the model."""
+
+    def __init__(self, device: Device, beginning: Beginning, settings: AllocatorSettings) -> None:
+        self.device = device
+        self.beginning = beginning
+        self.driver = RecordedDriver()
+        self.allocator: Allocator = build(beginning, settings, self.driver)
+        self.blocks: dict[int, Block] = dict(self.allocator.live)
+        self.faults = 0
+        self.same_address = 0
+        self.difference: Difference | None = None
+        self.seconds = 0.0
+        self.peak_reserved = self.allocator.reserved
+        self.private = _private_segments(device)
+
+    def forward(self, *, correcting: bool) -> bool:
+        """Go through the trace; false where it has to begin again with a corrected size."""
+        start = time.process_time()
+        finished = self._forward(correcting=correcting)
+        self.seconds = time.process_time() - start
+        return finished
+
+    def _forward(self, *, correcting: bool) -> bool:
+        events = self.device.events
+        at, end = 0, len(events)
+        blocks, free = self.blocks, self.allocator.free
+        while at < end:
+            event = events[at]
+            action = event[0]
+            at += 1
+            if action == "alloc":
+                if not self._alloc(event, at - 1) and correcting and self._correct(event):
+                    return False
+            elif action == "free_requested":
+                block = blocks.pop(event[1], None)
+                if block is None:
+                    self.faults += 1
+                elif at < end and events[at][0] == "free_completed" and events[at][1] == event[1]:
+                    free(block)
+                    at += 1
+                else:
+                    blocks[event[1]] = block
+                    self.allocator.request_free(block)
+                    hold(self.allocator, block)
+            elif action == "free_completed":
+                self._complete(event)
+            elif action == "oom":
+                self._fail(event)
+            elif action in GIVEN_BACK:
+                at = self._give_back(at - 1)
+            elif action in ("segment_alloc", "segment_map"):
+                self.driver.coming.append(event)
+        return True
+
+    def _alloc(self, event: Event, number: int) -> bool:
+        """Allocate; say whether the address is the recorded one."""
+        _, address, size, stream, _ = event
+        allocator = self.allocator
+        if self.private or event[4] not in (None, NO_POOL):
+            self._divert(event)
+        try:
+            block = allocator.alloc(size, stream)
+        except OutOfMemory:
+            self.faults += 1
+            return True
+        finally:
+            if allocator.diverted:
+                allocator.diverted.clear()
+        if self.driver.coming:
+            self._catch_up()
+        if allocator.reserved > self.peak_reserved:
+            self.peak_reserved = allocator.reserved
+        self.blocks[address] = block
+        if block.address == address:
+            self.same_address += 1
+            return True
+        if self.difference is None:
+            self.difference = Difference(self.device.number, number, size, address, block.address)
+            return False
+        return True
+
+    def _correct(self, event: Event) -> bool:
+        """Correct the size of a block at the beginning that explains the first difference."""
+        block = self.blocks.pop(event.address)
+        rounded = self.allocator.round(event.size)
+        self.allocator.free(block)
+        if correct(self.allocator, self.beginning, rounded, event.address, block.address):
+            return True
+        self.blocks[event.address] = self.allocator.alloc(event.size, event.stream)
+        return False
+
+    def _complete(self, event: Event) -> None:
+        block = self.blocks.pop(event.address, None)
+        if block is None or not block.events:
+            self.faults += 1
+        else:
+            complete(self.allocator, block)
+
+    def _fail(self, event: Event) -> None:
+        """Ask for what was not to be had."""
+        self.driver.full = True
+        try:
+            self.allocator.free(self.allocator.alloc(event.size, event.stream))
+            self.faults += 1
+        except OutOfMemory:
+            pass
+        finally:
+            self.driver.full = False
+        self._catch_up()
+
+    def _give_back(self, at: int) -> int:
+        """Give back what the trace gives back next; return the number of the event behind it."""
+        events, first = self.device.events, at
+        while at < len(events) and events[at][0] in GIVEN_BACK:
+            at += 1
+        run = events[first:at]
+        wanted = [(event.address, event.size) for event in run]
+        allocator, driver = self.allocator, self.driver
+        driver.coming.extend(run)
+        if plan(allocator) == wanted:
+            allocator.empty_cache()
+        elif allocator.collects:
+            self._collect(wanted)
+        return at
+
+    def _collect(self, wanted: list[tuple[int, int]]) -> None:
+        """Give old segments back if these are the ones that garbage collection chooses."""
+        chosen: list[Block] = []
+        for old in garbage(self.allocator):
+            chosen += old
+            if [(one.address, one.size) for one in chosen] == wanted:
+                for block in chosen:
+                    self.allocator.release(block)
+                return
+
+    def _catch_up(self) -> None:
+        """Do what the trace did and the model did not; it does not count as the same."""
+        allocator, driver = self.allocator, self.driver
+        same = driver.same
+        while driver.coming:
+            event = driver.coming[0]
+            if event.action == "segment_free":
+                for pool in allocator.pools():
+                    for block in list(pool.free_blocks()):
+                        if block.address == event.address and block.whole and block.range is None:
+                            allocator.release(block)
+            if driver.coming and driver.coming[0] is event:
+                driver.coming.popleft()
+        driver.same = same
+
+    def _divert(self, event: Event) -> None:
+        """Let the next allocation come from the private pool that the recorded one came from."""
+        pool = event.pool
+        if pool is None:
+            pool = next((p for low, high, p in self.private if low <= event.address < high), None)
+        if pool is not None and pool != NO_POOL:
+            if pool not in self.allocator.private:
+                self.allocator.create_pool(pool)
+            self.allocator.diverted.append((pool, None))
+
+    def result(self) -> Replay:
+        self._catch_up()
+        segments = sum(event.action.startswith("segment_") for event in self.device.events)
+        return Replay(
+            allocations=sum(event.action == "alloc" for event in self.device.events),
+            same_address=self.same_address,
+            segment_events=segments,
+            same_segment_events=self.driver.same,
+            events=len(self.device.events),
+            seconds=self.seconds,
+            peak_allocated=self.allocator.memory_stats()["allocated_bytes.all.peak"],
+            peak_reserved=self.peak_reserved,
+            first_difference=self.difference,
+        )
+
+
+def _private_segments(device: Device) -> list[tuple[int, int, PoolId]]:
+    return [
+        (one.address, one.address + one.size, one.pool)
+        for one in device.segments
+        if one.pool != NO_POOL
+    ]
+
+
+def _sum(one: Replay, other: Replay) -> Replay:
+    return Replay(
+        allocations=one.allocations + other.allocations,
+        same_address=one.same_address + other.same_address,
+        segment_events=one.segment_events + other.segment_events,
+        same_segment_events=one.same_segment_events + other.same_segment_events,
+        events=one.events + other.events,
+        seconds=one.seconds + other.seconds,
+        corrections=one.corrections + other.corrections,
+        faults=one.faults + other.faults,
+        peak_allocated=max(one.peak_allocated, other.peak_allocated),
+        peak_reserved=max(one.peak_reserved, other.peak_reserved),
+        first_difference=one.first_difference or other.first_difference,
+    )

@@ -1,0 +1,172 @@
+"""The memory as it was when a trace began: the final segments, rewound event by event.
+
+A block that was freed during the trace and allocated before it is known by the bytes asked for
+alone. Its size follows from the rounding, and from what an unsplit block keeps: less than 1 MiB
+behind a large block is its own, since so little is never split off. Where a free block follows, the
+first allocation in it tells where it began.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from oomdoctor.facts.segments import SMALL_REQUEST, SMALL_SEGMENT
+from oomdoctor.record import NamedTuple
+from oomdoctor.snapshot.shapes import ALLOCATED, NO_POOL, WAITING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from oomdoctor.snapshot.shapes import Device, Event, PoolId
+
+
+class Held:
+    """A block that somebody had: its size, None where it is not known yet."""
+
+    __slots__ = ("end", "requested", "size", "waiting")
+
+    def __init__(self, requested: int, size: int | None, *, waiting: bool) -> None:
+        """Describe a block."""
+        self.requested = requested
+        self.size = size
+        self.waiting = waiting
+        self.end: int | None = None
+
+
+class Stretch(NamedTuple):
+    """Memory from the driver: a segment, or pages of an expandable one."""
+
+    address: int
+    size: int
+    stream: int
+    small: bool
+    expandable: bool
+    pool: PoolId
+
+    @property
+    def end(self) -> int:
+        """Return the first address behind it."""
+        return self.address + self.size
+
+
+class Beginning(NamedTuple):
+    """The memory at the first event; `faults` are events that do not fit what came later."""
+
+    stretches: tuple[Stretch, ...]
+    held: dict[int, Held]
+    faults: int
+
+
+def rewind(device: Device, rounded: Callable[[int], int]) -> Beginning:
+    """Undo the events of a trace, the latest first. `rounded` is the allocator's rounding."""
+    undoing = _Undoing(device)
+    for event in reversed(device.events):
+        undoing.undo(event)
+    stretches = tuple(sorted(undoing.stretches.values()))
+    _find_ends(device.events, undoing.held, rounded)
+    return Beginning(stretches, undoing.held, undoing.faults)
+
+
+class _Undoing:
+    """The segments and blocks, going back in time."""
+
+    def __init__(self, device: Device) -> None:
+        self.stretches: dict[int, Stretch] = {}
+        self.held: dict[int, Held] = {}
+        self.faults = 0
+        for one in device.segments:
+            self.stretches[one.address] = Stretch(
+                one.address, one.size, one.stream, one.small, one.expandable, one.pool
+            )
+            for piece in one.pieces:
+                if piece.state == ALLOCATED or piece.state in WAITING:
+                    waiting = piece.state in WAITING
+                    self.held[piece.address] = Held(piece.requested, piece.size, waiting=waiting)
+
+    def undo(self, event: Event) -> None:
+        match event.action:
+            case "alloc":
+                if self.held.pop(event.address, None) is None:
+                    self.faults += 1
+            case "free_completed":
+                self.faults += event.address in self.held
+                self.held[event.address] = Held(event.size, None, waiting=True)
+            case "free_requested":
+                block = self.held.get(event.address)
+                if block is None:
+                    self.faults += 1
+                else:
+                    block.waiting = False
+            case "segment_alloc":
+                if self.stretches.pop(event.address, None) is None:
+                    self.faults += 1
+            case "segment_free":
+                self.stretches[event.address] = _stretch(event, expandable=False)
+            case "segment_unmap":
+                self._add(_stretch(event, expandable=True))
+            case "segment_map":
+                self._cut(event.address, event.size)
+            case _:
+                pass
+
+    def _add(self, added: Stretch) -> None:
+        """Put pages back and join them with those beside them."""
+        start, end = added.address, added.end
+        for other in [one for one in self.stretches.values() if one.expandable]:
+            if other.stream == added.stream and (other.end == start or other.address == end):
+                start, end = min(start, other.address), max(end, other.end)
+                added = added._replace(small=other.small, pool=other.pool)
+                del self.stretches[other.address]
+        self.stretches[start] = added._replace(address=start, size=end - start)
+
+    def _cut(self, address: int, size: int) -> None:
+        """Take pages away that were mapped later."""
+        end = address + size
+        for one in list(self.stretches.values()):
+            if one.expandable and one.address <= address and end <= one.end:
+                del self.stretches[one.address]
+                for start, stop in ((one.address, address), (end, one.end)):
+                    if stop > start:
+                        self.stretches[start] = one._replace(address=start, size=stop - start)
+                return
+        self.faults += 1
+
+
+def _stretch(event: Event, *, expandable: bool) -> Stretch:
+    """Describe memory that was given back during the trace."""
+    small = event.size == SMALL_SEGMENT
+    return Stretch(
+        event.address, event.size, event.stream, small, expandable, event.pool or NO_POOL
+    )
+
+
+def _find_ends(
+    events: tuple[Event, ...], held: dict[int, Held], rounded: Callable[[int], int]
+) -> None:
+    """Note where blocks of unknown size end, if an allocation behind one shows it.
+
+    What is allocated within 1 MiB behind a large block, while that block is held, lies at the start
+    of the free block that followed it.
+    """
+    unknown = sorted(
+        address
+        for address, one in held.items()
+        if one.size is None and one.requested > SMALL_REQUEST
+    )
+    for event in events:
+        if not unknown:
+            return
+        if event.action == "alloc":
+            at = bisect_right(unknown, event.address) - 1
+            block = held[unknown[at]] if at >= 0 else None
+            if block is None or event.address == unknown[at]:
+                continue
+            nearest = unknown[at] + rounded(block.requested)
+            if nearest <= event.address <= nearest + SMALL_REQUEST:
+                block.end = event.address
+                del unknown[at]
+        elif event.action == "free_completed":
+            at = bisect_right(unknown, event.address) - 1
+            if at >= 0 and unknown[at] == event.address:
+                del unknown[at]
