@@ -68,8 +68,9 @@ def _find(tree: ast.Module, key: str, dialect: str) -> Found:
     first, *rest = name.split(".")
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     called = [c for n in names for c in calls if python_takers.is_called(c, n)]
+    shown = python_text.Names(tree)
     for call in called:
-        place = python_place.argument(tree, call, first)
+        place = python_place.argument(shown, call, first)
         if place is not None:
             return Found(*python_place.inside(place, rest))
     for place in _beside(tree, key, dialect):
@@ -148,7 +149,7 @@ def _added(
         ended = "\r\n" if "\r\n" in text else "\n"
         row = "" if not text or text.endswith("\n") else ended
         return f"{text}{row}{key} = {value!r}{ended}"
-    if found.call is None or python_place.is_open(tree, found.call):
+    if found.call is None or python_place.is_open(python_text.Names(tree), found.call):
         return None
     first, *rest = found.rest
     return _add(text, found.call, f"{first}={nested(rest, value)!r}")

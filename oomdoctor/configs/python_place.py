@@ -34,38 +34,37 @@ class Place(NamedTuple):
     holder: ast.Call | ast.Dict | None = None
 
 
-def argument(tree: ast.Module, call: ast.Call, name: str) -> Place | None:
+def argument(names: python_text.Names, call: ast.Call, name: str) -> Place | None:
     """Find an argument of a call, in the dictionaries that it is given as well."""
     for word in call.keywords:
         if word.arg == name:
             return Place(word.value, word, call)
-    for spread in spreads(tree, call):
+    for spread in spreads(names, call):
         if isinstance(spread, ast.Dict):
             found = entry(spread, name)
         else:
-            found = argument(tree, spread, name)
+            found = argument(names, spread, name)
         if found is not None:
             return found
     return None
 
 
-def spreads(tree: ast.Module, call: ast.Call) -> Iterator[ast.Dict | ast.Call]:
+def spreads(names: python_text.Names, call: ast.Call) -> Iterator[ast.Dict | ast.Call]:
     """Go through the dictionaries behind `**name` that the script itself writes out."""
-    if all(word.arg is not None for word in call.keywords):
-        return
-    names = python_text.Names(tree).values
     for word in call.keywords:
         if word.arg is not None:
             continue
-        value = names.get(word.value.id) if isinstance(word.value, ast.Name) else word.value
+        value: ast.expr | None = word.value
+        if isinstance(value, ast.Name):
+            value = names.values.get(value.id)
         plain = isinstance(value, ast.Call) and python_text.called(value) == "dict"
         if isinstance(value, (ast.Dict, ast.Call)) and (plain or isinstance(value, ast.Dict)):
             yield value
 
 
-def is_open(tree: ast.Module, call: ast.Call) -> bool:
+def is_open(names: python_text.Names, call: ast.Call) -> bool:
     """Say whether a call takes arguments from somewhere that the script does not show."""
-    shown = list(spreads(tree, call))
+    shown = list(spreads(names, call))
     return sum(word.arg is None for word in call.keywords) > len(shown) or any(
         isinstance(found, ast.Dict) and None in found.keys for found in shown
     )

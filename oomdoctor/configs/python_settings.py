@@ -88,7 +88,7 @@ def _call(block: python_text.Block, node: ast.Call, names: python_text.Names, ma
         return
     made.settings.extend(_keywords(node, (short,), names, block.lines))
     made.settings.extend(_positional(node, short, names, block.lines))
-    for spread in python_place.spreads(block.tree, node):
+    for spread in python_place.spreads(names, node):
         if isinstance(spread, ast.Dict):
             made.settings.extend(_entries(spread, (short,), names, block.lines))
         else:
