@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, TypedDict, cast
 
 import click
@@ -19,7 +18,6 @@ from oomdoctor.cli.options import (
 from oomdoctor.cli.output import say, theme_for, write_result
 
 if TYPE_CHECKING:
-    from oomdoctor.cli.progress import Bar
     from oomdoctor.data.report import DataReport
 
 
@@ -120,11 +118,11 @@ def command(**values: object) -> int:
 
 
 def _counted(asked: Asked) -> DataReport:
+    from oomdoctor.cli.progress import bar_for
     from oomdoctor.data.report import Reading, report_of
     from oomdoctor.facts.given import parse_given
 
-    bar = _bar(quiet=asked["quiet"])
-    try:
+    with bar_for(quiet=asked["quiet"]) as bar:
         return report_of(
             asked["files"],
             tokenizer=asked["tokenizer"],
@@ -139,18 +137,6 @@ def _counted(asked: Asked) -> DataReport:
             stdin=standard_input(),
             progress=bar,
         )
-    finally:
-        if bar is not None:
-            bar.close()
-
-
-def _bar(*, quiet: bool) -> Bar | None:
-    """Return a progress bar where somebody watches standard error."""
-    if quiet or sys.stderr is None or not sys.stderr.isatty():
-        return None
-    from oomdoctor.cli.progress import Bar
-
-    return Bar(sys.stderr)
 
 
 def _rendered(report: DataReport, asked: Asked) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, TypedDict, cast
 
 import click
@@ -23,7 +22,6 @@ from oomdoctor.cli.options import (
 from oomdoctor.cli.output import say, theme_for, write_result
 
 if TYPE_CHECKING:
-    from oomdoctor.cli.progress import Bar
     from oomdoctor.model.plan import Diagnosis
 
 ANSWERED = ("cause", "not_gpu_oom")
@@ -141,11 +139,11 @@ def _diagnose(asked: Asked) -> Diagnosis:
         from oomdoctor.cli.ask_command import diagnosed
 
         return diagnosed(asked)
+    from oomdoctor.cli.progress import bar_for
     from oomdoctor.cli.settings import rule_directories
     from oomdoctor.pipeline import diagnose
 
-    bar = _bar(quiet=asked["quiet"])
-    try:
+    with bar_for(quiet=asked["quiet"]) as bar:
         return diagnose(
             asked["files"],
             config=asked["config"] or None,
@@ -157,18 +155,6 @@ def _diagnose(asked: Asked) -> Diagnosis:
             stdin=standard_input(),
             progress=bar,
         )
-    finally:
-        if bar is not None:
-            bar.close()
-
-
-def _bar(*, quiet: bool) -> Bar | None:
-    """Return a progress bar where somebody watches standard error."""
-    if quiet or sys.stderr is None or not sys.stderr.isatty():
-        return None
-    from oomdoctor.cli.progress import Bar
-
-    return Bar(sys.stderr)
 
 
 def _rendered(diagnosis: Diagnosis, asked: Asked) -> str:

@@ -147,6 +147,7 @@ def _measured(asked: Asked) -> tuple[Fact, ...]:
     """Measure the data sets that were given."""
     if not asked["data"]:
         return ()
+    from oomdoctor.cli.progress import bar_for
     from oomdoctor.data.facts import facts_of
     from oomdoctor.data.report import report_of
     from oomdoctor.facts.given import parse_given
@@ -155,5 +156,12 @@ def _measured(asked: Asked) -> tuple[Fact, ...]:
         raise UsageError("--data needs --tokenizer", hint="name the folder with tokenizer.json")
     configs = tuple(path for path in paths_in(asked["files"]) if path != "-")
     given = parse_given(asked["fact"])
-    report = report_of(asked["data"], tokenizer=asked["tokenizer"], configs=configs, given=given)
+    with bar_for(quiet=asked["quiet"]) as bar:
+        report = report_of(
+            asked["data"],
+            tokenizer=asked["tokenizer"],
+            configs=configs,
+            given=given,
+            progress=bar,
+        )
     return facts_of(report)

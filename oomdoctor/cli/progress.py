@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from oomdoctor.units import format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import TextIO
 
 SHOWN_AFTER_SECONDS = 1.0
@@ -57,3 +59,16 @@ def _line(done: int, total: int | None) -> str:
     filled = round(share * _WIDTH)
     bar = "#" * filled + "-" * (_WIDTH - filled)
     return f"reading [{bar}] {share:4.0%} of {format_size(total)}"
+
+
+@contextmanager
+def bar_for(*, quiet: bool) -> Iterator[Bar | None]:
+    """Give a progress bar where somebody watches standard error, and take it away at the end."""
+    if quiet or sys.stderr is None or not sys.stderr.isatty():
+        yield None
+        return
+    bar = Bar(sys.stderr)
+    try:
+        yield bar
+    finally:
+        bar.close()
