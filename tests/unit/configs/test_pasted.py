@@ -230,18 +230,9 @@ def test_overrides_in_hydra_style_are_flags() -> None:
 def test_a_script_is_read_through_its_constructors() -> None:
     facts = fixture("python/train.py")
     keys = [
-        "job.framework",
-        "job.task",
-        "model.name",
-        "train.base_dtype",
-        "quant.kind",
-        "quant.double",
-        "lora.rank",
-        "lora.targets",
-        "train.micro_batch",
-        "train.seq_len",
-        "cudnn.benchmark",
-        "alloc.expandable_segments",
+        *("job.framework", "job.task", "model.name", "train.base_dtype", "quant.kind"),
+        *("quant.double", "lora.rank", "lora.targets", "train.micro_batch", "train.seq_len"),
+        *("cudnn.benchmark", "alloc.expandable_segments"),
     ]
 
     assert [facts[key] for key in keys] == [
