@@ -36,6 +36,9 @@ COMMANDS = {
         "command",
         "Count the tokens of a data set: lengths, padding, packing, the peak batch.",
     ),
+    "snapshot": Entry(
+        "oomdoctor.cli.snapshot", "group", "Read memory snapshots, and check the allocator model."
+    ),
     "collect": Entry(
         "oomdoctor.cli.collect",
         "command",

@@ -29,14 +29,15 @@ from oomdoctor.memory.allocator_events import (
     shelve,
 )
 from oomdoctor.memory.allocator_expand import expand
-from oomdoctor.memory.allocator_oom import OutOfMemory, Rejected, Shortage
+from oomdoctor.memory.allocator_fit import best_fit
+from oomdoctor.memory.allocator_oom import OutOfMemory, Rejected
 from oomdoctor.memory.allocator_private import PrivatePools
 from oomdoctor.memory.allocator_settings import UNLIMITED, AllocatorSettings, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from oomdoctor.memory.allocator_block import Pool, PoolId, Shelf
+    from oomdoctor.memory.allocator_block import Pool, PoolId
     from oomdoctor.memory.allocator_driver import Driver
     from oomdoctor.memory.allocator_trace import Trace
 
@@ -88,7 +89,7 @@ class Allocator(PrivatePools):
     def alloc(self, size: int, stream: int = 0) -> Block:
         """Return a block for `size` bytes on a stream; OutOfMemory where there is none."""
         if size >= LARGEST:
-            raise self._shortage(size, size, size)
+            raise OutOfMemory(self.shortage(size, size, size))
         if not self.settings.caching:
             return self._uncached(size, stream)
         if (self.waiting or self.deferred) and not self.capturing:
@@ -106,7 +107,8 @@ class Allocator(PrivatePools):
         if left and self.splits(block, rounded):
             block = self._split(block, rounded)
         elif (block.before is not None or block.after is not None) and block.range is None:
-            self.stats.cut_split(block.size, 1, small=pool.small)
+            stats = self.stats
+            stats.change_split(stats.small if pool.small else stats.large, -1, -block.size)
         return self._hand_out(block, size)
 
     def _hand_out(self, block: Block, size: int) -> Block:
@@ -115,12 +117,12 @@ class Allocator(PrivatePools):
         self.live[block.address] = block
         stats = self.stats
         flow = stats.small if block.pool.small else stats.large
-        flow.taken_count += 1
-        flow.taken_bytes += block.size
-        flow.taken_requested += size
+        flow.count += 1
+        flow.bytes += block.size
+        flow.requested += size
         stats.rising = True
         if not self._plain and block.size >= self.settings.max_split:
-            stats.single["oversize_allocations"].add(1)
+            stats.single["oversize_allocations"].change(1)
         if self.trace is not None:
             self.trace.add("alloc", block.address, size, block.stream, block.pool.id)
         return block
@@ -150,13 +152,17 @@ class Allocator(PrivatePools):
         if stats.rising:
             stats.settle()
         flow = stats.small if block.pool.small else stats.large
+        size, requested = block.size, block.requested
+        flow.count -= 1
+        flow.bytes -= size
+        flow.requested -= requested
         flow.freed_count += 1
-        flow.freed_bytes += block.size
-        flow.freed_requested += block.requested
+        flow.freed_bytes += size
+        flow.freed_requested += requested
         if self.trace is not None:
             self.note("free_requested", block.address, block.requested, block.stream, block.pool)
         if not self._plain and block.size >= self.settings.max_split:
-            stats.single["oversize_allocations"].cut(1)
+            stats.single["oversize_allocations"].change(-1)
 
     def record_stream(self, block: Block, stream: int) -> None:
         """Say that another stream uses a block; its own stream needs no event."""
@@ -197,34 +203,10 @@ class Allocator(PrivatePools):
             pool.calls += 1
         if shelf is None:
             return None
-        found = self._suitable(shelf, rounded)
+        found = best_fit(shelf, rounded, self.settings)
         if found is not None:
-            shelf.take(found)
+            pool.take(found)
         return found
-
-    def _suitable(self, shelf: Shelf, rounded: int) -> Block | None:
-        """Choose among the free blocks that are large enough, smallest first."""
-        at, end = shelf.index(rounded), len(shelf)
-        if at == end:
-            return None
-        settings = self.settings
-        block = shelf.at(at)
-        if block.range is not None and settings.expandable:
-            while block.range is not None and at + 1 < end:
-                at += 1
-                other = shelf.at(at)
-                if other.growable >= block.growable:
-                    break
-                block = other
-        elif block.range is not None:
-            while block.range is not None:
-                at += 1
-                if at == end:
-                    return None
-                block = shelf.at(at)
-        if rounded < settings.max_split:
-            return None if block.size >= settings.max_split else block
-        return None if block.size >= rounded + settings.max_non_split_rounding else block
 
     def _split(self, block: Block, rounded: int) -> Block:
         """Cut the front of a block off and lay the rest on its shelf."""
@@ -239,15 +221,18 @@ class Allocator(PrivatePools):
         block.size -= rounded
         pool.put(block)
         if block.range is None:
+            stats = self.stats
+            flow = stats.small if pool.small else stats.large
             if whole:
-                self.stats.add_split(block.size, 1, small=pool.small)
+                stats.change_split(flow, 1, block.size)
             else:
-                self.stats.cut_split(rounded, 0, small=pool.small)
+                stats.change_split(flow, 0, -rounded)
         return front
 
     def _miss(self, pool: Pool, stream: int, rounded: int, size: int) -> Block:
         """Get new memory, in the order in which torch tries the ways to it."""
-        if any([callback() for callback in self.callbacks]):
+        freed = [callback() for callback in self.callbacks]
+        if any(freed):
             found = self._find(pool, stream, rounded)
             if found is not None:
                 return found
@@ -265,7 +250,7 @@ class Allocator(PrivatePools):
         if block is None:
             self.note("oom", self.driver.free, rounded, stream, pool)
             self.stats.counters["num_ooms"] += 1
-            raise self._shortage(size, rounded, self.segment_size(rounded))
+            raise OutOfMemory(self.shortage(size, rounded, self.segment_size(rounded)))
         return block
 
     def _obtain(self, pool: Pool, stream: int, rounded: int, size: int) -> Block | None:
@@ -275,7 +260,7 @@ class Allocator(PrivatePools):
             return None
         if self.settings.throw_on_oom and self.reserved + segment > self.driver.total:
             self.stats.counters["num_oom_rejections"] += 1
-            raise Rejected(self._shortage(size, rounded, segment).shortage)
+            raise Rejected(self.shortage(size, rounded, segment))
         if not self.settings.expandable:
             return self.new_segment(pool, stream, segment)
         block = expand(self, pool, stream, rounded)
@@ -291,26 +276,11 @@ class Allocator(PrivatePools):
                 return found
         return None
 
-    def _shortage(self, size: int, rounded: int, segment: int) -> OutOfMemory:
-        return OutOfMemory(
-            Shortage(
-                requested=size,
-                rounded=rounded,
-                segment=segment,
-                total=self.driver.total,
-                free=self.driver.free,
-                allocated=self.stats.allocated,
-                reserved=self.reserved,
-                allowed=self.allowed,
-                in_private_pools=self.in_private_pools,
-            )
-        )
-
     def _uncached(self, size: int, stream: int) -> Block:
         """Ask the driver for every request; it counts nowhere, as in torch."""
         address = self.driver.allocate(size, stream, DEFAULT_POOL)
         if address is None:
-            raise self._shortage(size, size, size)
+            raise OutOfMemory(self.shortage(size, size, size))
         block = Block(address, size, self.large, stream)
         block.allocated, block.requested = True, size
         return block

@@ -57,7 +57,7 @@ class Block:
         "uses",
     )
 
-    def __init__(  # noqa: PLR0917 - the innermost call of the model: keywords would cost a tenth
+    def __init__(
         self, address: int, size: int, pool: Pool, stream: int, within: Range | None = None
     ) -> None:
         """Make a block that nobody has and that is linked to no other one."""
@@ -124,19 +124,6 @@ class Shelf:
         self.keys: list[int] = []
         self.by_key: dict[int, Block] = {}
 
-    def put(self, block: Block) -> None:
-        """Lay a block on the shelf."""
-        key = block.size << _ADDRESS_BITS | block.address
-        block.key = key
-        insort(self.keys, key)
-        self.by_key[key] = block
-
-    def take(self, block: Block) -> None:
-        """Take a block from the shelf."""
-        key = block.key
-        del self.keys[bisect_left(self.keys, key)]
-        del self.by_key[key]
-
     def index(self, size: int) -> int:
         """Return the place of the first block of at least `size` bytes."""
         return bisect_left(self.keys, size << _ADDRESS_BITS)
@@ -186,11 +173,20 @@ class Pool:
     def put(self, block: Block) -> None:
         """Lay a free block on its shelf."""
         block.age = self.calls
-        self.shelf(block.stream).put(block)
+        shelf = self.shelves.get(block.stream)
+        if shelf is None:
+            shelf = self.shelves[block.stream] = Shelf()
+        key = block.size << _ADDRESS_BITS | block.address
+        block.key = key
+        insort(shelf.keys, key)
+        shelf.by_key[key] = block
 
     def take(self, block: Block) -> None:
         """Take a free block from its shelf."""
-        self.shelves[block.stream].take(block)
+        shelf = self.shelves[block.stream]
+        key = block.key
+        del shelf.keys[bisect_left(shelf.keys, key)]
+        del shelf.by_key[key]
 
     def hide(self, block: Block) -> None:
         """Remember a block without memory."""

@@ -105,27 +105,19 @@ def shelve(state: State, block: Block) -> None:
     if state.trace is not None:
         state.trace.add("free_completed", block.address, block.requested, block.stream, pool.id)
     del state.live[block.address]
-    if block.before is None and block.after is None:
+    before, after = block.before, block.after
+    if before is None and after is None:
         pool.put(block)
         return
-    own = block.size
-    merged = 0
-    for other in (block.before, block.after):
-        if other is not None and not other.allocated and state.merge(block, other):
-            merged += 1
+    size, count = block.size, 1
+    if before is not None and not before.allocated and state.merge(block, before):
+        count -= 1
+    if after is not None and not after.allocated and state.merge(block, after):
+        count -= 1
     pool.put(block)
     if block.range is None:
-        _count_split(state, block, own=own, merged=merged)
-
-
-def _count_split(state: State, block: Block, *, own: int, merged: int) -> None:
-    """Keep the figures of free blocks that are part of a segment."""
-    stats, small = state.stats, block.pool.small
-    split = not block.whole
-    blocks = (1 if split else 0) - merged
-    size = own if split else own - block.size
-    for name, change in (("inactive_split", blocks), ("inactive_split_bytes", size)):
-        if change > 0:
-            stats.add(name, change, small=small)
-        elif change < 0:
-            stats.cut(name, -change, small=small)
+        if block.before is None and block.after is None:
+            count -= 1
+            size -= block.size
+        stats = state.stats
+        stats.change_split(stats.small if pool.small else stats.large, count, size)

@@ -77,7 +77,7 @@ def _map(state: State, block: Block, size: int) -> bool:
     state.merge(block, block.after)
     pool.put(block)
     state.reserved += mapped
-    state.stats.reserve(mapped, pool)
+    state.stats.change_reserved(mapped, pool)
     state.stats.counters["num_device_alloc"] += 1
     state.note("segment_map", address, mapped, block.stream, pool)
     return True
@@ -105,7 +105,7 @@ def unmap(state: State, block: Block) -> None:
     state.reserved -= high - low
     if pool.owner is not None:
         pool.owner.segments -= 1
-    state.stats.unreserve(high - low, pool)
+    state.stats.change_reserved(low - high, pool)
     state.stats.counters["num_device_free"] += 1
     state.driver.unmap(low, high - low, block.stream)
     state.note("segment_unmap", low, high - low, block.stream, pool)

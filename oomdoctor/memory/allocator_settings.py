@@ -10,7 +10,7 @@ of them that is set is read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from oomdoctor.errors import InputError
 from oomdoctor.facts.segments import LARGE_REQUEST, LARGE_SEGMENT
@@ -95,7 +95,7 @@ class _Reader:
 
     def __init__(self, tokens: Tokens) -> None:
         self.tokens = tokens
-        self.values: dict[str, object] = {}
+        self.values: dict[str, Any] = {}
         self.pinned: dict[str, int | bool] = {}
         self.max_split: int | None = None
 
@@ -106,8 +106,8 @@ class _Reader:
     @property
     def least(self) -> int:
         """Return the MiB below which `max_split_size_mb` is refused."""
-        size = self.values.get("large_segment", LARGE_SEGMENT)
-        return size // MIB if isinstance(size, int) else LARGE_SEGMENT // MIB
+        size: int = self.values.get("large_segment", LARGE_SEGMENT)
+        return size // MIB
 
     def check(self) -> None:
         """Compare what must not be smaller than a segment with the segment that was set."""

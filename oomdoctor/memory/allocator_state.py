@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.facts.segments import BLOCK, LARGE_REQUEST, LARGE_STEP, SMALL_REQUEST, SMALL_SEGMENT
 from oomdoctor.memory.allocator_block import DEFAULT_POOL, Block, Pool, PrivatePool
+from oomdoctor.memory.allocator_oom import Shortage
 from oomdoctor.memory.allocator_settings import interval
 from oomdoctor.memory.allocator_stats import Statistics
 
@@ -111,10 +112,10 @@ class State:
             pool.owner.segments += 1
         self.reserved += size
         stats = self.stats
-        stats.add("segment", 1, small=pool.small)
-        stats.reserve(size, pool)
+        stats.change_segments(1, pool)
+        stats.change_reserved(size, pool)
         if size >= self.settings.max_split:
-            stats.single["oversize_segments"].add(1)
+            stats.single["oversize_segments"].change(1)
         stats.counters["num_device_alloc"] += 1
         block = Block(address, size, pool, stream)
         self.note("segment_alloc", address, size, stream, pool)
@@ -131,15 +132,29 @@ class State:
             pool.owner.segments -= 1
         stats = self.stats
         stats.counters["num_device_free"] += 1
-        stats.cut("segment", 1, small=pool.small)
-        stats.unreserve(size, pool)
+        stats.change_segments(-1, pool)
+        stats.change_reserved(-size, pool)
         if size >= self.settings.max_split:
-            stats.single["oversize_segments"].cut(1)
+            stats.single["oversize_segments"].change(-1)
 
     def note(self, action: str, address: int, size: int, stream: int, pool: Pool) -> None:
         """Write an event down where a trace is kept."""
         if self.trace is not None:
             self.trace.add(action, address, size, stream, pool.id)
+
+    def shortage(self, size: int, rounded: int, segment: int) -> Shortage:
+        """Describe the card to somebody whose request failed."""
+        return Shortage(
+            requested=size,
+            rounded=rounded,
+            segment=segment,
+            total=self.driver.total,
+            free=self.driver.free,
+            allocated=self.stats.allocated,
+            reserved=self.reserved,
+            allowed=self.allowed,
+            in_private_pools=self.in_private_pools,
+        )
 
     def pools(self) -> list[Pool]:
         """Return all pools: the common ones, then the private ones."""

@@ -26,7 +26,9 @@ def _number() -> re.Pattern[str]:
 
 @cache
 def _real() -> re.Pattern[str]:
-    return re.compile(r"[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|nan)", re.I)
+    return re.compile(
+        r"[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|nan)", re.IGNORECASE
+    )
 
 
 class Tokens:

@@ -125,20 +125,20 @@ class _Building:
         """Count the stretch and its blocks, and lay the free ones on their shelves."""
         allocator = self.allocator
         allocator.reserved += stretch.size
-        allocator.stats.reserve(stretch.size, blocks[0].pool)
+        allocator.stats.change_reserved(stretch.size, blocks[0].pool)
         if not stretch.expandable:
-            allocator.stats.add("segment", 1, small=stretch.small)
+            allocator.stats.change_segments(1, blocks[0].pool)
         flow = allocator.stats.small if stretch.small else allocator.stats.large
         for block in blocks:
             if not block.allocated:
                 block.pool.put(block)
                 if not stretch.expandable and not block.whole:
-                    allocator.stats.add_split(block.size, 1, small=stretch.small)
+                    allocator.stats.change_split(flow, 1, block.size)
                 continue
             allocator.live[block.address] = block
-            flow.base_count += 1
-            flow.base_bytes += block.size
-            flow.base_requested += block.requested
+            flow.count += 1
+            flow.bytes += block.size
+            flow.requested += block.requested
             if self.held[block.address].waiting:
                 allocator.request_free(block)
                 hold(allocator, block)

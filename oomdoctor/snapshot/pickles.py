@@ -11,7 +11,7 @@ hash. Memory stays within some dozen times the size of the file.
 from __future__ import annotations
 
 import io
-import pickle  # noqa: S403 - the instructions are checked first, and no class is found
+import pickle
 import re
 from functools import cache
 

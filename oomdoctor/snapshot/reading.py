@@ -1,4 +1,4 @@
-"""Opens a snapshot: a pickle as `torch.cuda.memory._dump_snapshot` writes it, or JSON, also gzip."""
+"""Opens a snapshot: a pickle of `torch.cuda.memory._dump_snapshot`, or JSON, also with gzip."""
 
 from __future__ import annotations
 

@@ -98,6 +98,11 @@ class _Undoing:
                     self.faults += 1
                 else:
                     block.waiting = False
+            case _:
+                self._undo_segment(event)
+
+    def _undo_segment(self, event: Event) -> None:
+        match event.action:
             case "segment_alloc":
                 if self.stretches.pop(event.address, None) is None:
                     self.faults += 1

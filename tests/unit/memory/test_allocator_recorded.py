@@ -23,6 +23,7 @@ class Replay:
     """Does recorded operations with the model."""
 
     def __init__(self, record: dict[str, Any]) -> None:
+        """Start with the recorded settings and an empty card."""
         card = Card(record["capacity"], first_address=FIRST_ADDRESS)
         self.allocator = Allocator(record["settings"], driver=card)
         self.blocks: dict[int, Any] = {}

@@ -1,0 +1,34 @@
+"""`oomdoctor snapshot`: memory snapshots of PyTorch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from oomdoctor.cli.lazy import Entry, Example, LazyGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+COMMANDS: Mapping[str, Entry] = {
+    "verify": Entry(
+        "oomdoctor.cli.snapshot_verify",
+        "command",
+        "Replay a snapshot through the allocator model and compare every address.",
+    ),
+}
+
+
+class Snapshots(LazyGroup):
+    """The group with its commands and examples."""
+
+    entries = COMMANDS
+    examples = (
+        Example("oomdoctor snapshot verify snapshot.pickle", "does the model place all alike?"),
+    )
+
+
+@click.group("snapshot", cls=Snapshots)
+def group() -> None:
+    """Read memory snapshots that torch.cuda.memory._dump_snapshot wrote."""

@@ -1,0 +1,62 @@
+"""What a replay found: how far the allocator model and a recording agree."""
+
+from __future__ import annotations
+
+from oomdoctor.record import NamedTuple, dataclass
+
+
+class Difference(NamedTuple):
+    """The first allocation that the model placed elsewhere, by its number in the trace."""
+
+    device: int
+    event: int
+    size: int
+    recorded: int
+    modelled: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """How far model and recording agree. `seconds` are those of a core, for the replay
+    alone; the fastest of three for short traces."""
+
+    allocations: int = 0
+    same_address: int = 0
+    segment_events: int = 0
+    same_segment_events: int = 0
+    events: int = 0
+    seconds: float = 0.0
+    corrections: int = 0
+    faults: int = 0
+    peak_allocated: int = 0
+    peak_reserved: int = 0
+    first_difference: Difference | None = None
+
+    @property
+    def events_per_second(self) -> int:
+        """Return the speed of the replay."""
+        return round(self.events / self.seconds) if self.seconds > 0 else 0
+
+    @property
+    def equal(self) -> bool:
+        """Say whether every address and every event about segments is the recorded one."""
+        return (
+            self.allocations == self.same_address
+            and self.segment_events == self.same_segment_events
+        )
+
+    def plus(self, other: Replay) -> Replay:
+        """Return the comparison of both together."""
+        return Replay(
+            allocations=self.allocations + other.allocations,
+            same_address=self.same_address + other.same_address,
+            segment_events=self.segment_events + other.segment_events,
+            same_segment_events=self.same_segment_events + other.same_segment_events,
+            events=self.events + other.events,
+            seconds=self.seconds + other.seconds,
+            corrections=self.corrections + other.corrections,
+            faults=self.faults + other.faults,
+            peak_allocated=max(self.peak_allocated, other.peak_allocated),
+            peak_reserved=max(self.peak_reserved, other.peak_reserved),
+            first_difference=self.first_difference or other.first_difference,
+        )
