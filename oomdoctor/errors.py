@@ -3,6 +3,7 @@
 OomdoctorError
 ├── UsageError          the command or an argument is wrong                      exit 2
 ├── InputError          a file could not be read or understood                   exit 2
+│   └── SizeError       it is larger than what is read of its kind               exit 2
 ├── RuleError           a rule is malformed, ill-typed or failed to evaluate     exit 3
 ├── ProbeError          the machine could not be asked                           exit 3
 └── GuardError          the safety guard refused to go on                        exit 5
@@ -57,6 +58,10 @@ class InputError(OomdoctorError):
     """A file could not be read, or is not what it should be."""
 
     exit_code = 2
+
+
+class SizeError(InputError):
+    """A file is larger than what is read of its kind; nothing is wrong with it."""
 
 
 class RuleError(OomdoctorError):

@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.configs import scalars
-from oomdoctor.configs.setting import Setting, SyntaxFault
+from oomdoctor.configs.setting import Setting, SyntaxFault, TooMuch
 from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from oomdoctor.configs.setting import Lines, Plain, Scalar
 
 MAX_NODES = 200_000
+MOST_TOLD = 50
 
 
 class Node(NamedTuple):
@@ -72,13 +73,17 @@ class _Parser:
         line = self.text.count("\n", 0, at) + 1
         return SyntaxFault(message, line=line, column=at - self.text.rfind("\n", 0, at))
 
+    def too_much(self, message: str, at: int) -> TooMuch:
+        place = self.fault(message, at)
+        return TooMuch(message, line=place.line, column=place.column)
+
     def value(self, at: int, depth: int) -> Node:
         at = self.skip(at)
         self.nodes += 1
         if depth > scalars.MAX_NESTING:
-            raise self.fault(f"nested deeper than {scalars.MAX_NESTING} levels", at)
+            raise self.too_much(f"nested deeper than {scalars.MAX_NESTING} levels", at)
         if self.nodes > MAX_NODES:
-            raise self.fault(f"more than {MAX_NODES} values", at)
+            raise self.too_much(f"more than {MAX_NODES} values", at)
         mark = self.text[at : at + 1]
         if mark == "{":
             return self.mapping(at, depth)
@@ -162,7 +167,7 @@ def load(text: str, *, strict: bool = True) -> tuple[Node, tuple[str, ...]]:
     notes = [
         f"{name!r} is given twice, in line {text.count(chr(10), 0, one) + 1} and line"
         f" {text.count(chr(10), 0, two) + 1}: the last one is in force"
-        for name, one, two in parser.twice
+        for name, one, two in parser.twice[:MOST_TOLD]
     ]
     return node, tuple(notes)
 

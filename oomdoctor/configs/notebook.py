@@ -10,6 +10,9 @@ r"""Jupyter notebooks: code cells as lines that know where they stand in the fil
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.configs import json_text
@@ -68,22 +71,25 @@ class RawRows:
         """Keep the file; lines are added one by one."""
         self.text = text
         self.offsets: dict[int, tuple[int, ...]] = {}
+        self.starts = [0, *(found.end() for found in re.finditer("\n", text))]
 
     def quote(self, artifact: str, number: int, start: int, length: int) -> Quote:
         """Quote `length` characters from `start` on of a line of code."""
         places = self.offsets[number]
         first = places[min(start, len(places) - 1)]
         last = places[min(start + length, len(places) - 1)]
-        row = self.text.rfind("\n", 0, first) + 1
+        line = bisect_right(self.starts, first)
+        row = self.starts[line - 1]
         return Quote(
             artifact=artifact,
-            line=self.text.count("\n", 0, first) + 1,
+            line=line,
             text=self.text[first:last],
             column=first - row + 1,
             end_column=last - row + 1,
         )
 
 
+@lru_cache(maxsize=1)
 def cells(text: str) -> tuple[Cell, ...]:
     """Return the code cells of a notebook; SyntaxFault where it is no JSON."""
     root, _ = json_text.load(text, strict=False)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.configs import parts, segments
 from oomdoctor.configs.dialect import ConfigReading
-from oomdoctor.configs.setting import Lines, SyntaxFault
-from oomdoctor.errors import InputError, Location
+from oomdoctor.configs.setting import Lines, SyntaxFault, TooMuch
+from oomdoctor.errors import InputError, Location, SizeError
 from oomdoctor.model.core import Fact
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ SUFFIXES = {
 }
 CERTAIN = ("yaml", "json")
 MAX_CHARACTERS = 4_000_000
+MAX_CHARACTERS_NOTEBOOK = 250_000_000  # pictures that it shows, mostly
 MAX_TEXT_LINES = 5000
 
 
@@ -42,19 +43,21 @@ def read_config(text: str, *, name: str, path: str | None = None) -> tuple[Confi
     A syntax error in a file that is certainly YAML or JSON is an InputError with its place; any
     other text that cannot be parsed is read line by line as notes, and a note says so.
     """
-    if len(text) > MAX_CHARACTERS:
-        raise InputError(
+    kind = SUFFIXES.get(suffix_of(path or name))
+    if len(text) > (MAX_CHARACTERS_NOTEBOOK if kind == "notebook" else MAX_CHARACTERS):
+        raise SizeError(
             f"{len(text):,} characters are too many for a config",
             location=Location(path=path or name),
             hint="give logs without --config",
         )
     text = text.removeprefix("\ufeff")
-    kind = SUFFIXES.get(suffix_of(path or name))
     try:
         pieces = _pieces(kind, name, text)
         read = [part for piece in pieces for part in _read_piece(piece, certain=kind in CERTAIN)]
     except SyntaxFault as fault:
         place = Location(path=path or name, line=fault.line, column=fault.column)
+        if isinstance(fault, TooMuch):
+            raise SizeError(fault.message, location=place) from None
         raise InputError(fault.message, location=place, hint=_hint(kind)) from None
     return _readings(read, text, name, path)
 
@@ -92,7 +95,8 @@ def _read_piece(piece: Segment, *, certain: bool) -> list[parts.Part]:
         return [parts.read(piece, loose=not certain)]
     except SyntaxFault as fault:
         if certain:
-            relaxed = _relaxed(piece, fault) if piece.kind == "json" else None
+            may = piece.kind == "json" and not isinstance(fault, TooMuch)
+            relaxed = _relaxed(piece, fault) if may else None
             if relaxed is None:
                 raise
             return [relaxed]

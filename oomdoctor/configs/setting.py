@@ -41,6 +41,10 @@ class SyntaxFault(Exception):  # noqa: N818 - a fault of the text read, not of t
         self.column = column
 
 
+class TooMuch(SyntaxFault):
+    """A text is larger than what is read of its kind; nothing is wrong with it."""
+
+
 class Lines:
     """A stretch of an input's lines that knows how to quote them.
 

@@ -6,10 +6,10 @@ import re
 from functools import cache
 
 from oomdoctor.configs import scalars
-from oomdoctor.configs.setting import Scalar, SyntaxFault
+from oomdoctor.configs.setting import Scalar, SyntaxFault, TooMuch
 from oomdoctor.record import NamedTuple
 
-MAX_VALUES = 50_000
+MAX_VALUES = 20_000
 
 
 class Pair(NamedTuple):
@@ -110,7 +110,8 @@ class _Scanner:
     def value(self, at: int, depth: int) -> Node:
         self.values += 1
         if depth > scalars.MAX_NESTING or self.values > MAX_VALUES:
-            raise self.fault("too many values, or nested too deep", at)
+            place = self.fault("too many values, or nested too deep", at)
+            raise TooMuch(place.message, line=place.line, column=place.column)
         mark = self.text[at : at + 1]
         if mark == "[":
             return self.sequence(at, depth)

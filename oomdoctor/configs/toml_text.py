@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.configs import scalars, toml_scan
-from oomdoctor.configs.setting import Setting, SyntaxFault
+from oomdoctor.configs.setting import Setting, SyntaxFault, TooMuch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,8 @@ def read(lines: Lines) -> Iterator[Setting]:
     text = lines.text
     try:
         document = toml_scan.load(text)
+    except TooMuch:
+        raise
     except SyntaxFault:
         yield from _loosely(lines)
         return

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from oomdoctor.configs import scalars
-from oomdoctor.configs.setting import Setting, SyntaxFault
+from oomdoctor.configs.setting import Setting, SyntaxFault, TooMuch
 from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def read(lines: Lines) -> Read:
             rows.append(row)
             if len(rows) > MAX_SETTINGS:
                 message = f"more than {MAX_SETTINGS} settings once its aliases are expanded"
-                raise SyntaxFault(message, line=row.quote.line, column=row.quote.column)
+                raise TooMuch(message, line=row.quote.line, column=row.quote.column)
     mapping = bool(documents) and all(d.kind == "map" for d in documents)
     return Read(tuple(rows), tuple(notes), mapping)
 
@@ -86,7 +86,7 @@ def load(text: str, *, first: int = 1, notes: list[str] | None = None) -> list[N
             build.take(event)
             if number > MAX_EVENTS:
                 message = f"more than {MAX_EVENTS} nodes"
-                raise SyntaxFault(message, line=build.line(event), column=1)
+                raise TooMuch(message, line=build.line(event), column=1)
     except yaml.MarkedYAMLError as fault:
         raise _fault(fault, text, first) from None
     return build.documents
@@ -177,7 +177,7 @@ class _Builder:
             self._keys.append(None)
             if len(self._open) > MAX_DEPTH:
                 message = f"nested deeper than {MAX_DEPTH} levels"
-                raise SyntaxFault(message, line=node.line, column=node.column + 1)
+                raise TooMuch(message, line=node.line, column=node.column + 1)
 
     def _attach(self, node: Node) -> None:
         if not self._open:
@@ -217,7 +217,7 @@ def _settings(document: Node, lines: Lines) -> Iterator[Setting]:
         visits += 1
         if len(path) > MAX_DEPTH or visits > 10 * MAX_SETTINGS:
             message = "aliases expand without end"
-            raise SyntaxFault(message, line=node.line, column=node.column + 1)
+            raise TooMuch(message, line=node.line, column=node.column + 1)
         if node.kind == "scalar":
             yield Setting(path, scalar(node), quote(node, lines))
         elif node.items is not None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from typing import TYPE_CHECKING
 
-from oomdoctor.errors import InputError
+from oomdoctor.errors import InputError, Location, SizeError
 from oomdoctor.evidence.source import STDIN_ID
 from oomdoctor.linting.content import content_of
 from oomdoctor.record import dataclass, replace
@@ -81,8 +82,49 @@ def read_text(file: LintFile, text: str) -> LintFile:
         path = None if file.path == STDIN_ID else file.path
         readings = read_config(text, name=file.path, path=path)
     except InputError as fault:
+        why = _no_fault(text, fault)
+        if why is not None:
+            return replace(bare, notes=(*file.notes, f"{file.path}: not looked at: {why}"))
         return replace(bare, fault=fault)
-    return replace(bare, readings=readings)
+    read = replace(bare, readings=readings)
+    return replace(read, fault=_toml_fault(read)) if file.path.endswith(".toml") else read
+
+
+def _no_fault(text: str, fault: InputError) -> str | None:
+    """Say why a file that could not be read may be in order all the same; None where it is not."""
+    if isinstance(fault, SizeError):
+        return f"{fault.message}: too large for a config"
+    if "{%" in text or "{{" in text:
+        return "a template, which is no config before it is filled in"
+    rows = text.lstrip().split("\n", 2)
+    if len(rows) > 1 and all(row.strip().startswith("{") and _is_json(row) for row in rows[:2]):
+        return "JSON lines, which are data"
+    return None
+
+
+def _is_json(row: str) -> bool:
+    try:
+        json.loads(row)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _toml_fault(file: LintFile) -> InputError | None:
+    """Return what is wrong with the config of a framework that is read, but is no TOML."""
+    from oomdoctor.configs import toml_scan
+    from oomdoctor.configs.setting import SyntaxFault, TooMuch
+
+    if file.dialect is None:
+        return None
+    try:
+        toml_scan.load(file.text)
+    except TooMuch:
+        return None
+    except SyntaxFault as fault:
+        place = Location(path=file.path, line=fault.line, column=fault.column)
+        return InputError(fault.message, location=place)
+    return None
 
 
 def paths_in(given: Sequence[str]) -> tuple[str, ...]:

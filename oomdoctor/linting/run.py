@@ -206,9 +206,12 @@ def _of_items(
 def _file(file: LintFile, findings: Sequence[LintFinding], is_first: bool) -> FileReport:
     """Return a file with its findings; those that no file says stand with the job's first one."""
     own = [one for one in findings if one.path == file.path or (one.path is None and is_first)]
+    notes = file.remarks
+    if file.fault is not None and all(one.rule != "unreadable-file" for one in own):
+        notes = (*notes, f"{file.fault.location or file.path}: not read: {file.fault.message}")
     return FileReport(
         path=file.path,
         dialect=file.dialect,
         findings=tuple(in_order(own)),
-        notes=file.remarks,
+        notes=notes,
     )
