@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from oomdoctor.reason.roll_call import RankLog
 
 # Texts that every input adds to; all other facts have one best source.
-JOINED = ("log.text", "job.text", "job.settings", "job.calls")
+JOINED = ("log.text", "job.text", "job.settings", "job.calls", "job.open")
 MOST_LINES = 4000
 MOST_CHARS = 512 * 1024
 _LEAST_LINES = 60

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import contradictions, environment, vocabulary
+from oomdoctor.configs import contradictions, environment, open_keys, vocabulary
 from oomdoctor.configs.claims import Claim
 from oomdoctor.configs.scalars import as_count
 from oomdoctor.configs.setting import normal
@@ -93,7 +93,12 @@ def open_end(settings: Settings) -> tuple[str, ...]:
 def facts_of(settings: Settings, dialect: Dialect) -> tuple[Fact, ...]:
     """Return the facts that settings state in a dialect; the first claim of a key stays."""
     pairs = list(dialect.derived(settings)) if dialect.derived is not None else []
-    pairs += ((claim, row) for row in settings for claim in claims_of(row, dialect))
+    pairs += (
+        (claim, row)
+        for row in settings
+        for claim in claims_of(row, dialect)
+        if claim.value != row.value or not open_keys.is_open(row.value)
+    )
     pairs = [*ranks(settings), *pairs, *common_derived(settings)]
     if dialect.name != "python":  # a script has several calls, each of its own
         pairs += contradictions.read(settings)
@@ -102,7 +107,9 @@ def facts_of(settings: Settings, dialect: Dialect) -> tuple[Fact, ...]:
         source = "the method compares with a reference model"
         needs = Claim("ref.needed", value=True, source=source, origin=Origin.DERIVED)
         pairs.append((needs, task[1]))
-    return unique(fact_of(claim, row.quote) for claim, row in pairs)
+    facts = unique(fact_of(claim, row.quote) for claim, row in pairs)
+    rows = ((row, converter(row.path, dialect)) for row in settings if row.path)
+    return (*facts, *open_keys.fact(rows, facts))
 
 
 def unique(facts: Iterable[Fact]) -> tuple[Fact, ...]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from oomdoctor.model.core import Fact, Quote
 
 FRAMEWORKS = {"transformers": "hf_trainer"}  # framework -> dialect, where the names differ
-LISTS = (listing.KEY, "job.calls")  # texts that every part adds to
+LISTS = (listing.KEY, "job.calls", "job.open")  # texts that every part adds to
 HELPERS = ("deepspeed", "accelerate")  # configs that serve a framework which others name
 SCRIPTED = ("unsloth", "diffusers")  # frameworks whose scripts are a dialect of their own
 VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")

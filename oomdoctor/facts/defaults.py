@@ -90,7 +90,7 @@ def _collect(book: FactBook, layers: Iterable[str], found: dict[str, _Default]) 
 
     A layer that knows a key but cannot say its default at this version still keeps others out.
     """
-    settled = {*book.facts, *found}
+    settled = {*book.facts, *found, *str(book.value("job.open") or "").split("\n")}
     for layer in layers:
         defaults = dict(_of_layer(book, layer))
         for key, default in defaults.items():

@@ -6,6 +6,7 @@ import re
 from functools import cache
 
 from oomdoctor.facts.derivation import Inputs, Outcome, derives
+from oomdoctor.model.enums import Origin
 
 GIB = 1 << 30
 SETTINGS = "job.settings"
@@ -144,6 +145,9 @@ def usual_share(facts: Inputs) -> Outcome | None:
     """Stated memory / the least that cards of this name usually come with."""
     from oomdoctor.facts import gpus
 
+    told = facts.get("gpu.total")
+    if told is not None and told.origin is not Origin.STATED:
+        return None
     sizes = [size for card in gpus.lookup(facts.text("gpu.name")) for size in card.nominal_gb]
     if not sizes or max(sizes) > BOARD_VARIANTS * min(sizes):
         return None

@@ -10,6 +10,10 @@ ROWS = (
     ratio("lora.dropout", "Dropout of the adapter."),
     count("save.limit", "Checkpoints that are kept.", closed_by=("train-config",)),
     text(
+        "job.open",
+        "Facts that a setting states by an expression which was not evaluated, one key per line.",
+    ),
+    text(
         "job.calls",
         "Names that a script imports, defines and calls, one per line in their order:"
         " `import trl.SFTConfig`, `def collate`, `class Data(Dataset)`, `call model.generate`.",

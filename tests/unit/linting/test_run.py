@@ -64,6 +64,13 @@ def test_a_stated_card_takes_the_place_of_one_that_a_comment_names(tmp_path: Pat
     assert [one for one in report.findings if one.rule == "ecc-or-mig-size"] == []
 
 
+def test_a_card_of_which_only_the_name_is_known_reports_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "train.yaml"
+    path.write_text(HEAD, "utf-8")
+    report = lint([str(path)], Wanted(search=False, gpu="T4"))
+    assert [one for one in report.findings if one.rule == "ecc-or-mig-size"] == []
+
+
 def test_files_keep_the_order_in_which_they_were_given(tmp_path: Path) -> None:
     for name in ("b.yaml", "a.yaml"):
         (tmp_path / name).write_text(HEAD, "utf-8")
