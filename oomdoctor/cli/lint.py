@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, TypedDict, cast
 
 import click
@@ -127,6 +128,8 @@ def _fixed(session: Session, asked: Asked) -> int:
     if asked["diff"]:
         for note in () if asked["quiet"] else outcome.report.notes:
             say(f"note: {note}")
+        if isinstance(sys.stdout, TextIOWrapper):  # a patch is of the bytes of the files
+            sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
         write_result(outcome.diff, path=asked["output"], force=asked["force"])
         return _exit(outcome.report, session, asked)
     failed = _written(outcome)

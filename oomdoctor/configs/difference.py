@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -14,11 +15,25 @@ def unified(before: str, after: str, path: str) -> str:
     """Return the unified diff of a file, with the mark for a missing line end where one misses."""
     from difflib import unified_diff
 
-    name = path.replace("\\", "/").lstrip("/")
-    rows = unified_diff(split_keeping(before), split_keeping(after), f"a/{name}", f"b/{name}", n=3)
+    name = path.replace(os.sep, "/").lstrip("/")
+    old, new = _header(f"a/{name}"), _header(f"b/{name}")
+    rows = unified_diff(split_keeping(before), split_keeping(after), old, new, n=3)
     return "".join(
         row if row.endswith("\n") else f"{row}\n\\ No newline at end of file\n" for row in rows
     )
+
+
+def _header(name: str) -> str:
+    """Write a name so that `patch` and `git apply` read it: quoted, or with a tab to end it."""
+    if name.isprintable() and '"' not in name and "\\" not in name:
+        return f"{name}\t" if " " in name else name
+    return '"' + "".join(_quoted(byte) for byte in os.fsencode(name)) + '"'
+
+
+def _quoted(byte: int) -> str:
+    if byte in b'"\\':
+        return "\\" + chr(byte)
+    return chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}"
 
 
 def split_keeping(text: str) -> list[str]:

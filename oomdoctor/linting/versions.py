@@ -13,6 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import UsageError
+from oomdoctor.linting.naming import nearest
 from oomdoctor.model.core import Fact, Quote
 from oomdoctor.model.enums import Origin
 
@@ -63,15 +64,23 @@ def parse_versions(items: Sequence[str]) -> tuple[Fact, ...]:
 def _one(item: str) -> tuple[Fact, ...]:
     name, _, version = item.replace("==", "=").partition("=")
     key = KEYS.get(_normal(name))
-    if key is None or not re.match(r"\d", version.strip()):
-        near = ", ".join(sorted(KEYS))
-        raise UsageError(
-            f"--versions {item!r} is not PACKAGE==VERSION", hint=f"packages that matter: {near}"
-        )
-    source = "stated with --versions"
-    facts = (_fact(key, version.strip(), source, Origin.STATED),)
-    cuda = _built_for(key, version.strip())
-    return (*facts, _fact(CUDA, cuda, source, Origin.STATED)) if cuda else facts
+    if key is not None and _version().fullmatch(version.strip()):
+        source = "stated with --versions"
+        facts = (_fact(key, version.strip(), source, Origin.STATED),)
+        cuda = _built_for(key, version.strip())
+        return (*facts, _fact(CUDA, cuda, source, Origin.STATED)) if cuda else facts
+    near = None if key else nearest(_normal(name), KEYS)
+    meant = f"did you mean {near}? " if near else ""
+    raise UsageError(
+        f"--versions {item!r} is not PACKAGE==VERSION, nor the name of a file",
+        hint=f"{meant}packages that matter: {', '.join(sorted(KEYS))}",
+    )
+
+
+@cache
+def _version() -> re.Pattern[str]:
+    suffixes = r"(?:[.-]?(?:a|b|c|rc|pre|post|dev)\.?\d*)*"
+    return re.compile(rf"v?\d+(?:\.\d+)*{suffixes}(?:\+[\w.-]+)?", re.IGNORECASE)
 
 
 def found_versions(job: Job) -> tuple[Fact, ...]:

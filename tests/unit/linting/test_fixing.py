@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from typing import TYPE_CHECKING
+
+import pytest
 
 from oomdoctor.linting.files import read_file
 from oomdoctor.linting.fixing import UNSAFE, Fixed, fixed
@@ -10,8 +14,6 @@ from oomdoctor.linting.run import Wanted
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 TEXT = "model_name_or_path: gpt2\noutput_dir: out\nper_device_train_batch_size: 64\nbf16: true\n"
 RULE = """\
@@ -79,3 +81,26 @@ def test_a_patch_starts_at_the_working_directory(
     monkeypatch.chdir(tmp_path)
 
     assert run(tmp_path, CURES).diff.startswith("--- a/train.yaml\n+++ b/train.yaml\n")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a b.yaml", "-a.yaml", "a\nb.yaml", 'a"b\\c.yaml', "é.yaml", "a\udcff.yaml", "\x1b[31m.yaml"],
+)
+def test_a_patch_applies_to_files_of_any_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    patch = shutil.which("patch")
+    if patch is None:
+        pytest.skip("needs patch")
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / name
+    path.write_bytes((TEXT + "fp16: true\n").replace("\n", "\r\n").encode())
+    wanted = Wanted(search=False, select=("fp16-and-bf16",))
+    outcome = fixed([read_file(name)], wanted, allowed=UNSAFE)
+    diff = outcome.diff.encode("utf-8", errors="surrogateescape")
+
+    subprocess.run([patch, "-p1", "-s"], input=diff, check=True)
+
+    assert path.read_bytes() == outcome.after[name].encode()
+    assert b"fp16: false" in path.read_bytes()
