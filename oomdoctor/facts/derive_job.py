@@ -70,10 +70,17 @@ def shards_optimizer(facts: Inputs) -> Outcome | None:
         "dist.world_size",
         "dist.kind",
         "dist.model_ranks",
+        "job.framework",
     ),
 )
 def global_batch(facts: Inputs) -> Outcome | None:
-    """Rows per device x accumulation x ranks; ranks that work on the same rows count once."""
+    """Rows per device x accumulation x ranks; ranks that work on the same rows count once.
+
+    nanoGPT's accumulation is that of all ranks together: train.py divides it by their number.
+    """
+    if facts.maybe_text("job.framework") == "nanogpt":
+        rows = facts.whole("train.micro_batch") * facts.whole("train.grad_accum")
+        return Outcome(rows, "rows x accumulation of all ranks together")
     if facts.maybe_text("dist.kind") in SPLIT_MODEL:
         return None
     rows = facts.whole("train.micro_batch") * facts.whole("train.grad_accum")

@@ -113,11 +113,12 @@ def _batch(book: FactBook) -> Iterator[UnderstoodRow]:
     if rows is None:
         return
     factors = [f"{_rows(int(rows.value))} per device"]
+    together = book.value("job.framework") == "nanogpt"
     if accum is not None:
-        factors.append(f"{_count(accum)} accumulation")
-    if ranks is not None:
+        factors.append(f"{_count(accum)} accumulation{' over all ranks' if together else ''}")
+    if ranks is not None and not together:
         factors.append(f"{_count(ranks)} rank{'' if int(ranks.value) == 1 else 's'}")
-    elif total is None:
+    elif total is None and not together:
         factors.append("ranks (not stated)")
     shown = " x ".join(factors)
     known = total is not None and total.origin is not Origin.STATED

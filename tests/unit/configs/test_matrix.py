@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -182,6 +183,7 @@ IDS = [f"{case.name}-{row.key}" for case, row in ROWS]
 MARKS = "case", "row", "ended", "closed"
 
 
+@cache
 def given(text: str, name: str) -> tuple[ConfigReading, ...]:
     return read_config(text, name=name, path=name)
 

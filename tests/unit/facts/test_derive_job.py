@@ -132,3 +132,18 @@ def test_the_global_batch_counts_accumulation_and_ranks() -> None:
     )
 
     assert made.value("train.global_batch") == 64
+
+
+def test_accumulation_of_nanogpt_is_that_of_all_ranks() -> None:
+    made = derive(
+        book(
+            {
+                "train.micro_batch": 12,
+                "train.grad_accum": 40,
+                "dist.world_size": 8,
+                "job.framework": "nanogpt",
+            }
+        )
+    )
+
+    assert made.value("train.global_batch") == 480
