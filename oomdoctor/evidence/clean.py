@@ -222,7 +222,7 @@ def _escapes() -> re.Pattern[str]:
     """Match terminal escapes, also those whose ESC was lost on the way through a web page."""
     return re.compile(
         r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?|\x1b[@-Z\\^_=>78]"
-        r"|\x1b[()][A-Z0-9]|\^\[\[[\d;]*[mK]|\[(?:0|1|[34]\d|9\d|[0-2];\d\d|\d\d;\d)?m(?![\]\w]*\])"
+        r"|\x1b[()][A-Z0-9]|\^\[\[[\d;]*[mK]|\[(?:0|1|[34]\d|9\d|[0-2];\d\d|\d\d;\d)?m(?![\]\w:.-]*\])"
     )
 
 

@@ -186,3 +186,8 @@ def test_marks_that_nobody_sees_part_no_word(mark: str) -> None:
     lines = clean(source_of_text(f"CUDA out of mem{mark}ory")).lines
 
     assert [line.text for line in lines] == ["CUDA out of memory"]
+
+
+def test_a_bracket_and_an_m_are_no_colour_where_a_word_is_in_brackets() -> None:
+    assert cleaned("Error: [metal::malloc] no room")[0].text == "Error: [metal::malloc] no room"
+    assert cleaned("[31mError[m: no room")[0].text == "Error: no room"
