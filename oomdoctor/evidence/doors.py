@@ -146,6 +146,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "model weight size",
         "insufficient vram",
         "memory to load",
+        "failed to load model",
         "smaller than requested",
         "exceeded max size",
     ),

@@ -1,4 +1,4 @@
-"""Memory texts of engines that people run on their own cards, and of diffusion programs.
+r"""Memory texts of engines that people run on their own cards, and of diffusion programs.
 
 `torch_oom` reads this table together with its own, so that no text counts twice.
 
@@ -11,6 +11,10 @@
     [GPU] Exceeded max size of memory object allocation: requested 5368709120 bytes, but max ...
     [TRT] [E] 2: [virtualMemoryBuffer.cpp::resizePhysical::140] Error Code 2: OutOfMemory (...)
     Warning: Ran out of memory when regular VAE decoding, retrying with tiled VAE decoding.
+    flux alloc runtime params backend buffer failed, num_tensors 780
+    RuntimeError: No enough gpu memory for runtime.
+    Prefill out of memory. Try to lower your batch size.
+    D:\DmlExecutionProvider\src\Allocator.cpp(9): Exception(1) tid(3c) 8007000E Not enough ...
 """
 
 from __future__ import annotations
@@ -109,5 +113,27 @@ SIGNS: tuple[Sign, ...] = (
         "other",
         "engine",
         family="openvino",
+    ),
+    gpu(
+        ("backend buffer failed",),
+        r"\balloc (?:\w+ ){0,3}backend buffer failed",
+        "other",
+        "engine",
+        family="ggml",
+    ),
+    gpu(("no enough gpu memory",), r"No enough gpu memory for ", "cuda", "engine"),
+    gpu(
+        ("out of memory. try to lower your batch size",),
+        r"(?:Prefill|Decode) out of memory\. Try to lower your batch size",
+        "other",
+        "engine",
+        family="kv",
+    ),
+    gpu(
+        ("8007000e",),
+        r"\bDml\w*\b.{0,300}\b8007000E\b|\b8007000E\b.{0,80}\bvideo memory",
+        "other",
+        "engine",
+        family="onnx",
     ),
 )

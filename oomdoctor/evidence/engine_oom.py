@@ -66,8 +66,13 @@ SIGNS: tuple[Sign, ...] = (
         family="ggml",
     ),
     gpu(
-        ("device memory allocation of size", "erroroutofdevicememory"),
-        r"Device memory allocation of size (?P<requested>\d+) failed|ErrorOutOfDeviceMemory",
+        (
+            "device memory allocation of size",
+            "erroroutofdevicememory",
+            "vk_error_out_of_device_memory",
+        ),
+        r"Device memory allocation of size (?P<requested>\d+) failed|ErrorOutOfDeviceMemory"
+        r"|VK_ERROR_OUT_OF_DEVICE_MEMORY",
         "other",
         "engine",
         family="vulkan",

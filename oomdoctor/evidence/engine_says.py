@@ -78,7 +78,7 @@ STATEMENTS = (
     Pattern(
         "buffer-limit",
         "maximum allowed buffer size",
-        r"larger than the maximum allowed buffer size",
+        r"(?:larger|greater) than the maximum allowed buffer size",
     ),
     Pattern("not-recovered", "recover within", r"VRAM usage didn.?t recover within timeout"),
     Pattern(
@@ -95,6 +95,11 @@ STATEMENTS = (
         "weights-exceed-device",
         "memory to load",
         r"not enough (?:gpu |device |video )?memory to load (?:the )?(?:model|weights)",
+    ),
+    Pattern(
+        "weights-exceed-device",
+        "failed to load model",
+        r"failed to load model\W{1,4}not enough (?:gpu |device |video )?memory",
     ),
     Pattern(
         "arena-limit",
@@ -120,6 +125,7 @@ ANCHORS = (
     "model weight size",
     "insufficient vram",
     "memory to load",
+    "failed to load model",
     "smaller than requested",
     "exceeded max size",
 )

@@ -156,7 +156,10 @@ REFUSALS: tuple[Sign, ...] = (
         r"|\bstd::bad_alloc\b(?!.*(?:CUDA|cuda|hip|out_of_memory|RMM))"
         r"|^(?:\w*Error: )?\s*bad allocation\s*$",
     ),
-    _refused(("requires more system memory",), r"model requires more system memory"),
+    _refused(
+        ("requires more system memory", "less than desired cpu memory"),
+        r"model requires more system memory|less than desired CPU memory utilization",
+    ),
     Sign(
         ("in pin memory thread", "pin memory thread exited"),
         r"in pin memory thread for device \d+|Pin memory thread exited unexpectedly",

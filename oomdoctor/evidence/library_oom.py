@@ -16,6 +16,8 @@ numba.cuda.cudadrv.driver.CudaAPIError: [2] Call to cuMemAlloc results in CUDA_E
 mxnet.base.MXNetError: ... cudaMalloc retry failed: out of memory
 Call rtMalloc fail, purpose: page caching, type = 2, size:3221291008, device_id:0
 ERROR: Out of GPU memory trying to allocate 1.500 GiB                       (CUDA.jl)
+FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::2147483648 (2048)MB      (Gaudi)
+TDRV:log_dev_mem   Failed to allocate 512.000MB (usage: tensors) on ND 0:NC 1      (Neuron)
 """
 
 from __future__ import annotations
@@ -147,5 +149,19 @@ SIGNS: tuple[Sign, ...] = (
         "engine",
         family="julia",
         library="cuda-jl",
+    ),
+    gpu(
+        ("pt_devmem",),
+        r"PT_DEVMEM.{0,40}[Aa]llocation failed for size:{1,2} ?(?P<requested>\d+)",
+        "other",
+        "engine",
+        family="gaudi",
+    ),
+    gpu(
+        ("log_dev_mem",),
+        rf"log_dev_mem\W+Failed to allocate (?P<requested>{SIZED})",
+        "other",
+        "engine",
+        family="neuron",
     ),
 )

@@ -164,6 +164,7 @@ _WRAPPED = (
     ("error loading model", "load"),
     ("failed to load model", "load"),
     ("model failed to load", "load"),
+    ("failed to load weights", "load"),
     ("error while loading model", "load"),
     ("could not load the model", "load"),
     ("failed to allocate compute", "serve-start"),

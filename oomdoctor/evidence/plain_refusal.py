@@ -69,8 +69,14 @@ _SIZE = (
     r"(?:alloc\w*|size|memory)(?:[ :=(]|of|with|byte|size|memory|block|array){1,24}"
     rf"(?P<host>{SIZED})"
 )
-_DEVICES = ("cuda", "gpu", "nvidia", "vram", "rocm")
-_DEVICE = r"cuda|\bgpus?\b(?!-)|nvidia|\bvram\b|\brocm\b"
+_DEVICES = (
+    *("cuda", "gpu", "nvidia", "vram", "rocm"),
+    *("hpu", "gaudi", "neuroncore", "devmem", "dev_mem", "directml", "dmlexec", "opencl", "vulkan"),
+)
+_DEVICE = (
+    r"cuda|\bgpus?\b(?!-)|nvidia|\bvram\b|\brocm\b|\bhpu\b|\bgaudi|neuroncore|dev_?mem\b"
+    r"|directml|\bdmlexec|\bopencl\b|\bvulkan"
+)
 _NOT_USED = (
     r"CUDA_VISIBLE_DEVICES=(?:\s|''|\"\"|-1)|(?:no|without|not|cpu.only).{0,30}(?:cuda|gpu)"
     r"|(?:cuda|gpu)[ :=]+(?:False|0\b|not)"

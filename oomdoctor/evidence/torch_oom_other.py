@@ -32,6 +32,14 @@ SIGNS: tuple[Sign, ...] = (
         "invalid-buffer",
     ),
     gpu(
+        ("the maximum allowed buffer size",),
+        r"to allocate (?P<requested>\d+ bytes) which is (?:greater|larger) than the maximum allowed"
+        r" buffer size",
+        "mps",
+        "invalid-buffer",
+        family="metal",
+    ),
+    gpu(
         ("kiogpucommandbuffercallbackerroroutofmemory",),
         r"kIOGPUCommandBufferCallbackErrorOutOfMemory",
         "mps",

@@ -59,6 +59,32 @@ MIB = 1 << 20
             None,
         ),
         ("RuntimeError: Insufficient VRAM in split for model and cache", "cuda", None),
+        ("[ERROR] extend.hpp:9 - unet alloc runtime params backend buffer failed", "other", None),
+        ("RuntimeError: No enough gpu memory for runtime.", "cuda", None),
+        ("[TP1] Prefill out of memory. Try to lower your batch size.", "other", None),
+        (
+            (
+                "C:\\DmlExecutionProvider\\src\\Pool.cpp(7): Exception(2) tid(a1) 8007000E Not"
+                " enough memory resources are available to complete this operation."
+            ),
+            "other",
+            None,
+        ),
+        ("wgpu: Device lost: VK_ERROR_OUT_OF_DEVICE_MEMORY", "other", None),
+        (
+            (
+                "RuntimeError: [metal::malloc] Attempting to allocate 8589934592 bytes which is"
+                " greater than the maximum allowed buffer size of 4294967296 bytes."
+            ),
+            "mps",
+            8589934592,
+        ),
+        (
+            "[Rank:3] MODULE:PT_DEVMEM Allocation failed for size::1073741824 (1024)MB",
+            "other",
+            1 << 30,
+        ),
+        ("ERROR  TDRV:log_dev_mem  Failed to allocate 256.000MB (usage: code)", "other", 256 * MIB),
         (
             (
                 "[GPU] Exceeded max size of memory object allocation: requested 6442450944 bytes,"
@@ -127,3 +153,16 @@ def test_the_engine_s_own_words_tell_the_phase(line: str, phase: str) -> None:
     facts = read_all(document_of(line)).failures[0].facts
 
     assert next(fact.value for fact in facts if fact.key == "run.phase") == phase
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Failed to load model - not enough GPU memory. Use more cards or fewer bits.",
+        "RuntimeError: not enough device memory to load the model",
+    ],
+)
+def test_an_engine_says_that_its_weights_do_not_fit(line: str) -> None:
+    said = {fact.key: fact.value for fact in read_all(document_of(line)).facts}
+
+    assert said["serve.says"] == "weights-exceed-device"

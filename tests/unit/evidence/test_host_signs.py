@@ -57,6 +57,8 @@ SIGNS = [
      "host-oom", {"host.allocation_failed": True, "host.requested": 4096}),
     (("numpy.core._exceptions._ArrayMemoryError: Unable to allocate 2.00 KiB for an array with "
      "shape (1,)"), "host-oom", {"host.allocation_failed": True, "host.requested": 2048}),
+    (("ValueError: Available memory on node 1 (9.1/30.0 GiB) on startup is less than desired CPU "
+     "memory utilization (0.9, 27.0 GiB)."), "host-oom", {"host.allocation_failed": True}),
     ("OSError: The paging file is too small for this operation to complete. (os error 1455)",
      "host-oom", {"host.allocation_failed": True, "host.paging_file": True}),
     ("RuntimeError: One of the subprocesses has abruptly died during map operation.To debug",

@@ -152,7 +152,12 @@ def test_the_message_itself_may_say_where_it_happened() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["Diffusion model failed to load, exiting", "Could not load the model: see above"]
+    "line",
+    [
+        "Diffusion model failed to load, exiting",
+        "Failed to load weights: see above",
+        "Could not load the model: see above",
+    ],
 )
 def test_the_line_after_the_message_may_say_that_a_model_was_loading(line: str) -> None:
     found = phase_at(document_of(f"CUDA out of memory\n{line}"), 0)
