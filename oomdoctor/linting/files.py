@@ -128,14 +128,13 @@ def _toml_fault(file: LintFile) -> InputError | None:
 
 
 def paths_in(given: Sequence[str]) -> tuple[str, ...]:
-    """Return the files that are meant: folders are searched for configs, scripts and notebooks."""
-    found: dict[str, None] = {}
+    """Return the files that are meant, each once; folders are searched for what may be a config."""
+    found: dict[str, str] = {}
     for path in given:
-        if path != "-" and os.path.isdir(path):
-            found |= dict.fromkeys(_below(path))
-        else:
-            found[path] = None
-    return tuple(found)
+        listed = _below(path) if path != "-" and os.path.isdir(path) else [path]
+        for one in listed:
+            found.setdefault(one if one == "-" else os.path.realpath(one), one)
+    return tuple(found.values())
 
 
 def _below(folder: str) -> list[str]:

@@ -30,7 +30,10 @@ def jobs_of(files: Sequence[LintFile], *, together: bool, follow: bool = True) -
     inner = {path for paths in named.values() for path in paths}
     jobs = [_job(file.path, held, named) for file in files if file.path not in inner]
     placed = {file.path for job in jobs for file in job.files}
-    jobs += (Job((file,)) for file in files if file.path not in placed)  # they name each other
+    for file in files:  # those left name each other in a circle
+        if file.path not in placed:
+            jobs.append(_job(file.path, held, named))
+            placed |= {one.path for one in jobs[-1].files}
     return tuple(jobs)
 
 
@@ -63,4 +66,3 @@ def _names_of(
                 real[os.path.realpath(path)] = path
                 found[path] = None
     return tuple(found)
-

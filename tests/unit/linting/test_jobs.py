@@ -80,3 +80,16 @@ def test_a_folder_stands_for_the_configs_in_it(folder: Path) -> None:
         "train.yaml",
         "sub/run.sh",
     ]
+
+
+def test_files_of_a_circle_are_one_job_behind_the_others(folder: Path) -> None:
+    (folder / "ds.json").write_text(ZERO.replace("{", '{"config": "train.yaml", ', 1), "utf-8")
+    assert jobs("train.yaml", "ds.json", "other.yaml") == [
+        ["other.yaml"],
+        ["train.yaml", "ds.json"],
+    ]
+
+
+def test_a_file_that_is_given_twice_is_read_once(folder: Path) -> None:
+    (folder / "link.yaml").symlink_to("other.yaml")
+    assert paths_in(["other.yaml", "./other.yaml", "link.yaml", "-"]) == ("other.yaml", "-")
