@@ -9,6 +9,7 @@ PAIR_TASKS = frozenset(("dpo", "reward"))
 SHARD_PARAMS = frozenset(("fsdp1", "fsdp2", "zero3"))
 SHARD_OPTIMIZER = SHARD_PARAMS | {"zero1", "zero2"}
 SPLIT_MODEL = frozenset(("tensor", "pipeline"))
+IN_PLACE = SHARD_OPTIMIZER - SHARD_PARAMS
 FULL_SHARE = 0.99
 
 
@@ -48,6 +49,12 @@ def _shards(facts: Inputs, kinds: frozenset[str]) -> Outcome | None:
     if ranks is None:
         return None
     return Outcome(value=ranks > 1, source=f"{how} over {ranks} ranks")
+
+
+def params_leave(facts: Inputs) -> bool:
+    """Say whether parameters live off the card; ZeRO reads offload_param at stage 3 alone."""
+    asked = (facts.maybe_text("dist.param_offload") or "none") != "none"
+    return asked and facts.maybe_text("dist.kind") not in IN_PLACE
 
 
 @derives("dist.shards_params", reads=("dist.kind", "dist.world_size"))

@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from oomdoctor.facts.derivation import Inputs, MissingFactError, Outcome, derives
-from oomdoctor.facts.derive_job import SPLIT_MODEL, shards_optimizer, shards_params
+from oomdoctor.facts.derive_job import SPLIT_MODEL, params_leave, shards_optimizer, shards_params
 
 NEAR = 1.10
 VARIANTS = 1.25
@@ -266,7 +266,7 @@ def _alone(facts: Inputs) -> Outcome | None:
 
 def _spread(facts: Inputs, settings: str) -> str | None:
     """Return why no card holds all weights, None where nothing says so."""
-    if (facts.maybe_text("dist.param_offload") or "none") != "none":
+    if params_leave(facts):
         return "parameters are offloaded"
     if facts.maybe_text("dist.kind") in SPLIT_MODEL:
         return "the model is split over cards"

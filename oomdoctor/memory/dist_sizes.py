@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oomdoctor.facts.derivation import Inputs, Outcome, derives
+from oomdoctor.facts.derive_job import params_leave
 from oomdoctor.memory import states
 
 ZERO_BUCKET = 5 * 10**8
@@ -107,7 +108,7 @@ def live_values(facts: Inputs) -> Outcome | None:
 def offloaded(facts: Inputs) -> Outcome | None:
     """Trainable parameters x 16 bytes, and the parameters themselves x 2, per machine."""
     trained = facts.maybe_text("optimizer.offload") == "cpu"
-    weights = facts.maybe_text("dist.param_offload") == "cpu"
+    weights = facts.maybe_text("dist.param_offload") == "cpu" and params_leave(facts)
     if not trained and not weights:
         return None
     fsdp = (facts.maybe_text("dist.kind") or "").startswith("fsdp")

@@ -35,6 +35,7 @@ from oomdoctor.facts.derivation import (
     apply,
     derives,
 )
+from oomdoctor.facts.derive_job import params_leave
 from oomdoctor.memory import (
     activation_parts,
     dist_sizes,
@@ -70,8 +71,7 @@ def _ranks(facts: Inputs, kinds: tuple[str, ...]) -> int:
     how = facts.maybe_text("dist.kind") or "none"
     if how in kinds:
         return max(1, facts.whole("dist.world_size"))
-    offloaded = (facts.maybe_text("dist.param_offload") or "none") != "none"
-    if facts.maybe_flag("load.split") and not (_placed(facts) or offloaded):
+    if facts.maybe_flag("load.split") and not (_placed(facts) or params_leave(facts)):
         raise MissingFactError("load.split")
     return 1
 
@@ -87,7 +87,7 @@ def weights(facts: Inputs) -> Outcome | None:
     kind = facts.settled("quant.kind") or "none"
     ranks = _ranks(facts, _SHARDED)
     over = f" / {ranks} ranks" if ranks > 1 else ""
-    if (facts.maybe_text("dist.param_offload") or "none") != "none":
+    if params_leave(facts):
         return Outcome(0, "weights live off the card")
     if kind == "none":
         name = facts.text("load.dtype")

@@ -12,6 +12,7 @@ Quantisation covers the linear layers; embeddings, head and norms stay 16 bit.
 from __future__ import annotations
 
 from oomdoctor.facts.derivation import Inputs, MissingFactError, Outcome, derives
+from oomdoctor.facts.derive_job import params_leave
 
 DTYPE_BYTES = {"fp32": 4.0, "fp16": 2.0, "bf16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5}
 NF4 = 0.5625
@@ -99,7 +100,7 @@ def params_split(facts: Inputs) -> int:
 @derives("states.weights", reads=_WEIGHT_READS)
 def weights(facts: Inputs) -> Outcome | None:
     """Parameters x bytes of their dtype, or of their quantised form, per device."""
-    if (facts.maybe_text("dist.param_offload") or "none") != "none":
+    if params_leave(facts):
         return None
     kind = facts.maybe_text("quant.kind")
     ranks = params_split(facts)

@@ -49,6 +49,21 @@ def test_states_of_a_full_training_are_parameters_times_their_bytes(
     assert states == pytest.approx(LLAMA_7B * bytes_per_parameter, rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("kind", "weights", "split"),
+    [("zero1", 2 * LLAMA_7B, False), ("zero2", 2 * LLAMA_7B, False), ("zero3", 0, True)],
+)
+def test_parameters_leave_the_card_at_stage_three_alone(
+    kind: str, weights: int, *, split: bool
+) -> None:
+    zero: Values = {**FULL, "train.amp": "bf16", "dist.world_size": 4}
+
+    facts = llama({**zero, "dist.kind": kind, "dist.param_offload": "cpu"})
+
+    assert facts.value("part.weights") == weights
+    assert facts.value("load.split") is split
+
+
 def test_deepspeed_keeps_sixteen_bytes_and_splits_them_by_stage() -> None:
     zero: Values = {**FULL, "train.amp": "bf16", "dist.world_size": 4}
 
