@@ -15,7 +15,7 @@ from oomdoctor.model.plan import Patch
 from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from oomdoctor.configs.dialect import ConfigReading
 
@@ -87,7 +87,15 @@ def patch(
             continue
         if dialect in ALWAYS or not frameworks or dialect in frameworks:
             made[dialect] = Patch(dialect=dialect, settings=dict(wanted))
-    return tuple(made[dialect] for dialect in settings_by_dialect if dialect in made)
+    return _distinct(made[dialect] for dialect in settings_by_dialect if dialect in made)
+
+
+def _distinct(made: Iterable[Patch]) -> tuple[Patch, ...]:
+    """Leave out a diff that another spelling makes just as well: a script and what starts it."""
+    kept: dict[object, Patch] = {}
+    for one in made:
+        kept.setdefault((one.file, one.diff) if one.diff else one.dialect, one)
+    return tuple(kept.values())
 
 
 def edited(

@@ -205,6 +205,16 @@ def test_a_bare_switch_of_a_server_is_taken_out() -> None:
     )
 
 
+def test_a_script_and_the_command_that_starts_it_give_one_patch_of_the_script() -> None:
+    script = given("from trl import SFTConfig\nargs = SFTConfig(\n    fp16=True,\n)\n", "train.py")
+    command = given("deepspeed --num_gpus 4 train.py\n", "run.sh")
+    off = {"fp16": False}
+
+    (made,) = patch((*script, *command), {"trl": off, "hf_trainer": off})
+
+    assert changes(made) == (["    fp16=True,"], ["    fp16=False,"])
+
+
 def test_the_environment_is_exported_by_a_script_and_options_are_joined() -> None:
     new = {"env": {"OMP_NUM_THREADS": "4"}}
     joined = {"env": {"PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:128"}}
