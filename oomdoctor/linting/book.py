@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.facts.book import FactBook
 from oomdoctor.gathering import joined_texts
+from oomdoctor.model.enums import Origin
+from oomdoctor.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from oomdoctor.configs.dialect import ConfigReading
     from oomdoctor.linting.jobs import Job
     from oomdoctor.model.core import Fact
 
@@ -22,12 +25,35 @@ def book_of(job: Job, *, given: Sequence[Fact] = (), versions: Sequence[Fact] = 
     """
     readings = [reading for file in job.files for reading in file.readings]
     book = FactBook().add(given)
-    read = [fact for reading in readings for fact in reading.facts]
+    read = [fact for reading in readings for fact in supposed(reading)]
     if any(fact.key == "gpu.name" for fact in given):
         read = [fact for fact in read if not _of_card(fact.key)]
     facts = joined_texts(read)
     book = book.add(facts, closes=[kind for reading in readings for kind in reading.closes])
     return completed(book.add(versions))
+
+
+def supposed(reading: ConfigReading) -> list[Fact]:
+    """Return a reading's facts; what only a comment says is assumed: it may be of another day."""
+    rows = reading.text.split("\n")
+    return [
+        replace(fact, origin=Origin.ASSUMED, source="a comment says so")
+        if fact.origin is Origin.STATED and _in_comment(fact, rows)
+        else fact
+        for fact in reading.facts
+    ]
+
+
+def _in_comment(fact: Fact, rows: Sequence[str]) -> bool:
+    """Say whether all that a fact quotes stands behind a `#` that opens a comment."""
+    if len(fact.quotes) != 1 or fact.quotes[0].column is None:
+        return False
+    line, column = fact.quotes[0].line, fact.quotes[0].column
+    front = rows[line - 1][: column - 1] if 0 < line <= len(rows) else ""
+    at = front.find("#")
+    while at > 0 and front[at - 1] not in " \t":
+        at = front.find("#", at + 1)
+    return at >= 0 and front.count('"', 0, at) % 2 == 0 and not front.startswith("#SBATCH")
 
 
 def _of_card(key: str) -> bool:

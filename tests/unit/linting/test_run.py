@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from oomdoctor.linting.book import book_of
 from oomdoctor.linting.files import read_file
 from oomdoctor.linting.fixing import UNSAFE, fixed
+from oomdoctor.linting.jobs import jobs_of
 from oomdoctor.linting.run import Wanted, lint
 
 if TYPE_CHECKING:
@@ -69,6 +71,23 @@ def test_a_card_of_which_only_the_name_is_known_reports_nothing(tmp_path: Path) 
     path.write_text(HEAD, "utf-8")
     report = lint([str(path)], Wanted(search=False, gpu="T4"))
     assert [one for one in report.findings if one.rule == "ecc-or-mig-size"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# takes 8x A100 40GB at work\ntorchrun t.py\n", "assumed"),
+        ("torchrun t.py --lr 1  # for 8x A100 40GB\n", "assumed"),
+        ("#SBATCH --gres=gpu:8\ntorchrun t.py\n", "stated"),
+    ],
+)
+def test_what_only_a_comment_says_is_assumed(tmp_path: Path, text: str, expected: str) -> None:
+    path = tmp_path / "run.sh"
+    path.write_text(text, "utf-8")
+    (job,) = jobs_of([read_file(str(path))], together=False)
+    fact = book_of(job).get("gpu.count")
+    assert fact is not None
+    assert fact.origin.value == expected
 
 
 def test_files_keep_the_order_in_which_they_were_given(tmp_path: Path) -> None:
