@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from oomdoctor.configs.setting import Lines, Plain, Scalar
 
 MAX_NODES = 200_000
+MAX_SETTINGS = 20_000
 MOST_TOLD = 50
 
 
@@ -50,7 +51,8 @@ def _blank(strict: bool) -> re.Pattern[str]:
 
 @cache
 def _literal() -> re.Pattern[str]:
-    return re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|-?[A-Za-z]+')
+    text = r'"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*"'  # a picture has megabytes: run by run
+    return re.compile(text + r"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|-?[A-Za-z]+")
 
 
 _LOOSE_WORDS = ("True", "False", "None", "NaN", "Infinity", "-Infinity")
@@ -192,7 +194,11 @@ def settings_of(node: Node, lines: Lines) -> Iterator[Setting]:
     starts = [0]
     for _, row in lines.rows:
         starts.append(starts[-1] + len(row) + 1)
-    yield from _walk(node, (), lines, starts)
+    for number, row in enumerate(_walk(node, (), lines, starts)):
+        if number >= MAX_SETTINGS:
+            message = f"more than {MAX_SETTINGS} settings"
+            raise TooMuch(message, line=row.quote.line, column=row.quote.column or 1)
+        yield row
 
 
 def _walk(node: Node, path: tuple[str, ...], lines: Lines, starts: list[int]) -> Iterator[Setting]:

@@ -41,6 +41,7 @@ def linted(tmp_path: Path, name: str, text: str, wanted: Wanted = WHOLE) -> File
         ("c.json", '{"text": "a"}\n{"text": "b"}\n', "JSON lines"),
         ("d.yaml", "a: 1\n" + "".join(f"k{i}: 1\n" for i in range(20_001)), "too large"),
         ("e.json", "[" + "1," * 200_001 + "1]", "too large"),
+        ("g.json", json.dumps({f"k{i}": i for i in range(20_001)}), "too large"),
         ("f.yaml", "a: " + "[" * 200 + "]" * 200, "too large"),
     ],
 )
