@@ -30,7 +30,7 @@ from oomdoctor.memory.allocator_events import (
 )
 from oomdoctor.memory.allocator_expand import expand
 from oomdoctor.memory.allocator_fit import best_fit
-from oomdoctor.memory.allocator_oom import OutOfMemory, Rejected
+from oomdoctor.memory.allocator_oom import OutOfMemoryError, RejectedError
 from oomdoctor.memory.allocator_private import PrivatePools
 from oomdoctor.memory.allocator_settings import UNLIMITED, AllocatorSettings, read_settings
 
@@ -87,9 +87,9 @@ class Allocator(PrivatePools):
         self.limit(fraction)
 
     def alloc(self, size: int, stream: int = 0) -> Block:
-        """Return a block for `size` bytes on a stream; OutOfMemory where there is none."""
+        """Return a block for `size` bytes on a stream; OutOfMemoryError where there is none."""
         if size >= LARGEST:
-            raise OutOfMemory(self.shortage(size, size, size))
+            raise OutOfMemoryError(self.shortage(size, size, size))
         if not self.settings.caching:
             return self._uncached(size, stream)
         if (self.waiting or self.deferred) and not self.capturing:
@@ -250,7 +250,7 @@ class Allocator(PrivatePools):
         if block is None:
             self.note("oom", self.driver.free, rounded, stream, pool)
             self.stats.counters["num_ooms"] += 1
-            raise OutOfMemory(self.shortage(size, rounded, self.segment_size(rounded)))
+            raise OutOfMemoryError(self.shortage(size, rounded, self.segment_size(rounded)))
         return block
 
     def _obtain(self, pool: Pool, stream: int, rounded: int, size: int) -> Block | None:
@@ -260,7 +260,7 @@ class Allocator(PrivatePools):
             return None
         if self.settings.throw_on_oom and self.reserved + segment > self.driver.total:
             self.stats.counters["num_oom_rejections"] += 1
-            raise Rejected(self.shortage(size, rounded, segment))
+            raise RejectedError(self.shortage(size, rounded, segment))
         if not self.settings.expandable:
             return self.new_segment(pool, stream, segment)
         block = expand(self, pool, stream, rounded)
@@ -280,7 +280,7 @@ class Allocator(PrivatePools):
         """Ask the driver for every request; it counts nowhere, as in torch."""
         address = self.driver.allocate(size, stream, DEFAULT_POOL)
         if address is None:
-            raise OutOfMemory(self.shortage(size, size, size))
+            raise OutOfMemoryError(self.shortage(size, size, size))
         block = Block(address, size, self.large, stream)
         block.allocated, block.requested = True, size
         return block

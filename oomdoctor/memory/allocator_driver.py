@@ -72,7 +72,7 @@ class Card:
         """Return the bytes that nobody has."""
         return max(0, self.capacity - self.used)
 
-    def allocate(self, size: int, stream: int, pool: PoolId) -> int | None:  # noqa: ARG002 - the driver's signature
+    def allocate(self, size: int, stream: int, pool: PoolId) -> int | None:
         """Return the address of a new segment, None where the memory is out."""
         taken = -(-size // GRANULE) * GRANULE
         if self.used + taken > self.capacity:
@@ -82,23 +82,23 @@ class Card:
         self._next += taken
         return address
 
-    def release(self, address: int, size: int, stream: int) -> None:  # noqa: ARG002 - the driver's signature
+    def release(self, address: int, size: int, stream: int) -> None:
         """Take a segment back."""
         self.used -= -(-size // GRANULE) * GRANULE
 
-    def reserve(self, size: int, page: int, stream: int) -> int:  # noqa: ARG002 - the driver's signature
+    def reserve(self, size: int, page: int, stream: int) -> int:
         """Return the first of `size` bytes of addresses without memory."""
         address = self._next
         self._next += -(-size // GRANULE) * GRANULE
         return address
 
-    def map(self, address: int, size: int, page: int, stream: int) -> bool:  # noqa: ARG002 - the driver's signature
+    def map(self, address: int, size: int, page: int, stream: int) -> bool:
         """Put memory behind addresses, all or nothing."""
         if self.used + size > self.capacity:
             return False
         self.used += size
         return True
 
-    def unmap(self, address: int, size: int, stream: int) -> None:  # noqa: ARG002 - the driver's signature
+    def unmap(self, address: int, size: int, stream: int) -> None:
         """Take the memory behind addresses back."""
         self.used -= size

@@ -28,7 +28,7 @@ class Shortage(NamedTuple):
     in_private_pools: int = 0
 
 
-class OutOfMemory(Exception):  # noqa: N818 - the name of what happened, as torch has it
+class OutOfMemoryError(Exception):
     """A request that neither the cache nor the card could meet."""
 
     def __init__(self, shortage: Shortage, *, device: int = 0) -> None:
@@ -37,7 +37,7 @@ class OutOfMemory(Exception):  # noqa: N818 - the name of what happened, as torc
         self.shortage = shortage
 
 
-class Rejected(OutOfMemory):
+class RejectedError(OutOfMemoryError):
     """A request above the limit, refused before the card was asked (`throw_on_cudamalloc_oom`)."""
 
     def __init__(self, shortage: Shortage) -> None:

@@ -1,4 +1,8 @@
-"""Builds the allocator model as it was when a trace began."""
+"""Builds the allocator model as it was when a trace began.
+
+Of expandable segments there is one range of addresses per pool and stream, as there is unless the
+addresses are used up; they are 1 1/8 of the card.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from oomdoctor.snapshot.driver import RANGE_BYTES
 if TYPE_CHECKING:
     from oomdoctor.memory.allocator_driver import Driver
     from oomdoctor.memory.allocator_settings import AllocatorSettings
-    from oomdoctor.snapshot.rewind import Beginning, Held, Stretch
+    from oomdoctor.snapshot.rewind import Beginning, Stretch
 
 FAR_LIMIT = 1 << 62
 
@@ -24,7 +28,7 @@ def build(beginning: Beginning, settings: AllocatorSettings, driver: Driver) -> 
     allocator = Allocator(settings, driver=driver)
     if settings.gc_threshold > 0:  # so that ages are counted; the trace says when it collects
         allocator.allowed = FAR_LIMIT
-    _Building(allocator, beginning.held).build(beginning.stretches)
+    _Building(allocator, beginning).build()
     allocator.stats.reset_peaks()
     return allocator
 
@@ -32,14 +36,15 @@ def build(beginning: Beginning, settings: AllocatorSettings, driver: Driver) -> 
 class _Building:
     """Puts blocks into segments."""
 
-    def __init__(self, allocator: Allocator, held: dict[int, Held]) -> None:
+    def __init__(self, allocator: Allocator, beginning: Beginning) -> None:
         self.allocator = allocator
-        self.held = held
-        self.addresses = sorted(held)
+        self.beginning = beginning
+        self.held = beginning.held
+        self.addresses = sorted(self.held)
         self.ends: dict[tuple[Pool, int], Block] = {}
 
-    def build(self, stretches: tuple[Stretch, ...]) -> None:
-        for stretch in stretches:
+    def build(self) -> None:
+        for stretch in self.beginning.stretches:
             pool = self._pool(stretch)
             within, before = None, None
             if stretch.expandable:
@@ -110,7 +115,22 @@ class _Building:
                 return end.range, end
             return end.range, end.before
         page = SMALL_SEGMENT if stretch.small else self.allocator.settings.large_segment
-        return Range(stretch.address, RANGE_BYTES, page), None
+        start = self._start(stretch)
+        within = Range(start, RANGE_BYTES, page)
+        if start == stretch.address:
+            return within, None
+        front = Block(start, stretch.address - start, pool, stretch.stream, within)
+        front.mapped = False
+        pool.hide(front)
+        return within, front
+
+    def _start(self, stretch: Stretch) -> int:
+        """Return where a range begins: at its first pages, or at those later mapped before them."""
+        start = stretch.address
+        mapped = self.beginning.mapped_later
+        while (below := mapped.get((start, stretch.stream), start)) < start:
+            start = below
+        return start
 
     def _tail(self, before: Block, within: Range, end: int) -> None:
         """Put the addresses without memory behind a stretch."""

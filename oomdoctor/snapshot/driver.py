@@ -32,7 +32,7 @@ class RecordedDriver:
         """Return nothing: the trace says it only when the memory was out."""
         return 0
 
-    def allocate(self, size: int, stream: int, pool: PoolId) -> int | None:  # noqa: ARG002 - the driver's signature
+    def allocate(self, size: int, stream: int, pool: PoolId) -> int | None:
         """Return the address that the trace has next, None where it has something else first."""
         if self.coming:
             event = self.coming[0]
@@ -48,7 +48,7 @@ class RecordedDriver:
         """Compare a segment that the model gives back."""
         self._compare("segment_free", address, size, stream)
 
-    def reserve(self, size: int, page: int, stream: int) -> int:  # noqa: ARG002 - the driver's signature
+    def reserve(self, size: int, page: int, stream: int) -> int:
         """Return where the trace maps next."""
         first = next((one.address for one in self.coming if one.action == "segment_map"), None)
         return self._made_up(size) if first is None else first

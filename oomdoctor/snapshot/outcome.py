@@ -17,8 +17,10 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """How far model and recording agree. `seconds` are those of a core, for the replay
-    alone; the fastest of three for short traces."""
+    """How far model and recording agree.
+
+    `seconds` are those of a core, for the replay alone; of short traces the fastest of three.
+    """
 
     allocations: int = 0
     same_address: int = 0

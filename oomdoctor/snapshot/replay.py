@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.memory.allocator import Allocator
 from oomdoctor.memory.allocator_events import complete, hold
-from oomdoctor.memory.allocator_oom import OutOfMemory
+from oomdoctor.memory.allocator_oom import OutOfMemoryError
 from oomdoctor.memory.allocator_release import garbage, plan
 from oomdoctor.record import replace
 from oomdoctor.snapshot.build import build
@@ -126,11 +126,10 @@ class _Run:
         """Allocate; say whether the address is the recorded one."""
         _, address, size, stream, _ = event
         allocator = self.allocator
-        if self.private or event[4] not in (None, NO_POOL):
-            self._divert(event)
+        self._divert(event)
         try:
             block = allocator.alloc(size, stream)
-        except OutOfMemory:
+        except OutOfMemoryError:
             self.faults += 1
             return True
         finally:
@@ -167,13 +166,15 @@ class _Run:
     def _fail(self, event: Event) -> None:
         """Ask for what was not to be had."""
         self.driver.full = True
+        self._divert(event)
         try:
             self.allocator.free(self.allocator.alloc(event.size, event.stream))
             self.faults += 1
-        except OutOfMemory:
+        except OutOfMemoryError:
             pass
         finally:
             self.driver.full = False
+            self.allocator.diverted.clear()
         self._catch_up()
 
     def _give_back(self, at: int) -> int:
@@ -219,7 +220,7 @@ class _Run:
     def _divert(self, event: Event) -> None:
         """Let the next allocation come from the private pool that the recorded one came from."""
         pool = event.pool
-        if pool is None:
+        if pool is None and self.private:
             pool = next((p for low, high, p in self.private if low <= event.address < high), None)
         if pool is not None and pool != NO_POOL:
             if pool not in self.allocator.private:

@@ -16,7 +16,7 @@ from oomdoctor.record import NamedTuple
 from oomdoctor.snapshot.shapes import ALLOCATED, NO_POOL, WAITING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from oomdoctor.snapshot.shapes import Device, Event, PoolId
 
@@ -51,11 +51,15 @@ class Stretch(NamedTuple):
 
 
 class Beginning(NamedTuple):
-    """The memory at the first event; `faults` are events that do not fit what came later."""
+    """The memory at the first event; `faults` are events that do not fit what came later.
+
+    `mapped_later` has, by end and stream, the lowest address of pages that the trace maps.
+    """
 
     stretches: tuple[Stretch, ...]
     held: dict[int, Held]
     faults: int
+    mapped_later: Mapping[tuple[int, int], int]
 
 
 def rewind(device: Device, rounded: Callable[[int], int]) -> Beginning:
@@ -65,7 +69,12 @@ def rewind(device: Device, rounded: Callable[[int], int]) -> Beginning:
         undoing.undo(event)
     stretches = tuple(sorted(undoing.stretches.values()))
     _find_ends(device.events, undoing.held, rounded)
-    return Beginning(stretches, undoing.held, undoing.faults)
+    mapped: dict[tuple[int, int], int] = {}
+    for one in device.events:
+        if one.action == "segment_map":
+            end = (one.address + one.size, one.stream)
+            mapped[end] = min(mapped.get(end, one.address), one.address)
+    return Beginning(stretches, undoing.held, undoing.faults, mapped)
 
 
 class _Undoing:

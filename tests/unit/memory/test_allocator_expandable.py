@@ -6,7 +6,7 @@ import pytest
 
 from oomdoctor.memory.allocator import Allocator
 from oomdoctor.memory.allocator_driver import Card
-from oomdoctor.memory.allocator_oom import OutOfMemory
+from oomdoctor.memory.allocator_oom import OutOfMemoryError
 from oomdoctor.memory.allocator_snapshot import segments
 
 MIB = 1 << 20
@@ -41,7 +41,7 @@ def test_a_segment_grows_at_its_end() -> None:
     second = cache.alloc(30 * MIB)
 
     assert (first.address + 30 * MIB, 60 * MIB) == (second.address, cache.reserved)
-    assert [60 * MIB] == [one["total_size"] for one in segments(cache)]
+    assert [one["total_size"] for one in segments(cache)] == [60 * MIB]
 
 
 def test_each_stream_has_its_own_range() -> None:
@@ -50,14 +50,14 @@ def test_each_stream_has_its_own_range() -> None:
     first, second = cache.alloc(30 * MIB), cache.alloc(30 * MIB, stream=3)
 
     # 1 1/8 of 1000 MiB in pages of 20 MiB
-    assert 57 * 20 * MIB == second.address - first.address
+    assert second.address - first.address == 57 * 20 * MIB
 
 
 def test_even_a_little_is_split_off() -> None:
     cache = allocator()
     cache.free(cache.alloc(30 * MIB))
 
-    assert 30 * MIB - 512 == cache.alloc(30 * MIB - 512).size
+    assert cache.alloc(30 * MIB - 512).size == 30 * MIB - 512
 
 
 def test_only_whole_free_pages_are_unmapped() -> None:
@@ -69,7 +69,7 @@ def test_only_whole_free_pages_are_unmapped() -> None:
     cache.empty_cache()
 
     # 25 to 75 MiB are free, of which the pages from 40 to 60 MiB
-    assert 80 * MIB == cache.reserved
+    assert cache.reserved == 80 * MIB
 
 
 def test_a_gap_is_filled_again_before_the_segment_grows() -> None:
@@ -78,20 +78,20 @@ def test_a_gap_is_filled_again_before_the_segment_grows() -> None:
     cache.free(blocks[1])
     cache.empty_cache()
 
-    assert 20 * MIB == cache.alloc(20 * MIB).address
+    assert cache.alloc(20 * MIB).address == 20 * MIB
 
 
 def test_what_was_mapped_before_the_memory_ran_out_is_not_lost() -> None:
     cache = allocator(capacity=100 * MIB)
     kept = cache.alloc(50 * MIB)
 
-    with pytest.raises(OutOfMemory):
+    with pytest.raises(OutOfMemoryError):
         cache.alloc(70 * MIB)
 
-    assert (60 * MIB, 50 * MIB) == (cache.reserved, cache.allocated)
+    assert (cache.reserved, cache.allocated) == (60 * MIB, 50 * MIB)
     cache.free(kept)
     cache.empty_cache()
-    assert (0, []) == (cache.reserved, segments(cache))
+    assert (cache.reserved, segments(cache)) == (0, [])
 
 
 def test_the_fraction_may_be_exceeded_by_less_than_a_page() -> None:
@@ -99,4 +99,4 @@ def test_the_fraction_may_be_exceeded_by_less_than_a_page() -> None:
 
     cache.alloc(41 * MIB)
 
-    assert 60 * MIB == cache.reserved
+    assert cache.reserved == 60 * MIB

@@ -6,7 +6,7 @@ import pytest
 
 from oomdoctor.memory.allocator import Allocator
 from oomdoctor.memory.allocator_driver import Card
-from oomdoctor.memory.allocator_oom import OutOfMemory, Rejected, shown
+from oomdoctor.memory.allocator_oom import OutOfMemoryError, RejectedError, shown
 from oomdoctor.memory.allocator_settings import settings_of
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -22,7 +22,7 @@ def test_oversize_blocks_are_kept_for_oversize_requests() -> None:
 
     cache.alloc(30 * MIB)
 
-    assert 130 * MIB == cache.reserved
+    assert cache.reserved == 130 * MIB
 
 
 @pytest.mark.parametrize(("asked", "reserved"), [(81, 100), (80, 180)])
@@ -40,7 +40,7 @@ def test_how_much_larger_it_may_be_is_a_setting() -> None:
     cache = allocator("max_split_size_mb:64,max_non_split_rounding_mb:40")
     cache.free(cache.alloc(100 * MIB))
 
-    assert 100 * MIB == cache.alloc(61 * MIB + 4 * MIB).size
+    assert cache.alloc(61 * MIB + 4 * MIB).size == 100 * MIB
 
 
 def test_with_a_split_limit_only_as_much_is_given_back_as_is_needed() -> None:
@@ -52,8 +52,8 @@ def test_with_a_split_limit_only_as_much_is_given_back_as_is_needed() -> None:
     cache.alloc(200 * MIB)
 
     stats = cache.memory_stats()
-    assert (2, 0) == (stats["num_device_free"], stats["num_alloc_retries"])
-    assert (70 + 200) * MIB == cache.reserved
+    assert (stats["num_device_free"], stats["num_alloc_retries"]) == (2, 0)
+    assert cache.reserved == (70 + 200) * MIB
 
 
 def test_all_free_segments_go_back_before_memory_is_out() -> None:
@@ -64,8 +64,10 @@ def test_all_free_segments_go_back_before_memory_is_out() -> None:
     cache.alloc(90 * MIB)
 
     stats = cache.memory_stats()
-    assert (1, 0, 4) == tuple(
-        stats[name] for name in ("num_alloc_retries", "num_ooms", "num_device_free")
+    assert tuple(stats[name] for name in ("num_alloc_retries", "num_ooms", "num_device_free")) == (
+        1,
+        0,
+        4,
     )
 
 
@@ -73,7 +75,7 @@ def test_out_of_memory_tells_the_state_in_torchs_words() -> None:
     cache = allocator(capacity=100 * MIB)
     cache.alloc(3 * MIB)
 
-    with pytest.raises(OutOfMemory) as caught:
+    with pytest.raises(OutOfMemoryError) as caught:
         cache.alloc(90 * MIB)
 
     text = str(caught.value)
@@ -82,7 +84,7 @@ def test_out_of_memory_tells_the_state_in_torchs_words() -> None:
         " of which 80.00 MiB is free. Of the allocated memory 3.00 MiB is allocated by PyTorch, and"
         " 17.00 MiB is reserved by PyTorch but unallocated."
     )
-    assert (1, 1) == tuple(cache.memory_stats()[name] for name in ("num_ooms", "num_alloc_retries"))
+    assert tuple(cache.memory_stats()[name] for name in ("num_ooms", "num_alloc_retries")) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def test_a_fraction_is_compared_with_the_segment() -> None:
     cache = allocator("per_process_memory_fraction:0.05")
 
     cache.alloc(31 * MIB)
-    with pytest.raises(OutOfMemory, match=r"50\.00 MiB allowed"):
+    with pytest.raises(OutOfMemoryError, match=r"50\.00 MiB allowed"):
         cache.alloc(2 * MIB)
 
 
@@ -105,7 +107,7 @@ def test_the_fraction_can_be_set_later() -> None:
     cache = allocator()
     cache.set_memory_fraction(0.01)
 
-    with pytest.raises(OutOfMemory):
+    with pytest.raises(OutOfMemoryError):
         cache.alloc(2 * MIB)
     with pytest.raises(ValueError, match="Allowed range"):
         cache.set_memory_fraction(1.5)
@@ -125,7 +127,7 @@ def test_garbage_is_collected_the_oldest_first() -> None:
 
     cache.alloc(50 * MIB)
 
-    assert (40 + 50 + 2) * MIB == cache.reserved
+    assert cache.reserved == (40 + 50 + 2) * MIB
 
 
 def test_garbage_is_left_alone_below_the_threshold() -> None:
@@ -134,7 +136,7 @@ def test_garbage_is_left_alone_below_the_threshold() -> None:
 
     cache.alloc(50 * MIB)
 
-    assert 80 * MIB == cache.reserved
+    assert cache.reserved == 80 * MIB
 
 
 def test_garbage_is_not_collected_without_a_fraction() -> None:
@@ -143,23 +145,23 @@ def test_garbage_is_not_collected_without_a_fraction() -> None:
 
     cache.alloc(50 * MIB)
 
-    assert 80 * MIB == cache.reserved
+    assert cache.reserved == 80 * MIB
 
 
 def test_a_request_above_the_card_can_be_rejected_at_once() -> None:
     cache = allocator("throw_on_cudamalloc_oom:True", capacity=100 * MIB)
     cache.free(cache.alloc(60 * MIB))
 
-    with pytest.raises(Rejected, match=r"Requested size: 80\.00 MiB"):
+    with pytest.raises(RejectedError, match=r"Requested size: 80\.00 MiB"):
         cache.alloc(80 * MIB)
 
     stats = cache.memory_stats()
-    assert (1, 0) == (stats["num_oom_rejections"], stats["num_ooms"])
-    assert 60 * MIB == cache.reserved
+    assert (stats["num_oom_rejections"], stats["num_ooms"]) == (1, 0)
+    assert cache.reserved == 60 * MIB
 
 
 def test_more_than_an_exabyte_is_refused_before_all_else() -> None:
-    with pytest.raises(OutOfMemory):
+    with pytest.raises(OutOfMemoryError):
         allocator(capacity=1 << 62).alloc(1 << 60)
 
 
@@ -176,7 +178,7 @@ def test_callbacks_are_asked_before_the_card() -> None:
     cache.callbacks.append(give)
     cache.alloc(30 * MIB)
 
-    assert (30 * MIB, 0) == (cache.reserved, len(held))
+    assert (cache.reserved, len(held)) == (30 * MIB, 0)
 
 
 def test_without_caching_every_request_goes_to_the_card() -> None:
@@ -187,6 +189,6 @@ def test_without_caching_every_request_goes_to_the_card() -> None:
     used = card.used
     cache.free(first)
 
-    assert (4 * MIB, 0, 0) == (used, card.used, cache.memory_stats()["allocation.all.allocated"])
-    with pytest.raises(OutOfMemory):
+    assert (used, card.used, cache.memory_stats()["allocation.all.allocated"]) == (4 * MIB, 0, 0)
+    with pytest.raises(OutOfMemoryError):
         cache.alloc(200 * MIB)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from oomdoctor.memory.allocator import Allocator
 from oomdoctor.memory.allocator_driver import Card
-from oomdoctor.memory.allocator_oom import OutOfMemory
+from oomdoctor.memory.allocator_oom import OutOfMemoryError
 from oomdoctor.memory.allocator_snapshot import segments
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def run(text: str, steps: list[tuple[str, int, int]]) -> tuple[Allocator, list[B
         if what == "alloc":
             try:
                 blocks.append(cache.alloc(number, stream))
-            except OutOfMemory:
+            except OutOfMemoryError:
                 continue
         elif what == "empty":
             cache.empty_cache()
@@ -109,7 +110,7 @@ def test_no_two_free_blocks_are_neighbours(text: str, steps: list[tuple[str, int
 
     for one in segments(cache):
         states = [block["state"] for block in one["blocks"]]
-        assert ("inactive", "inactive") not in zip(states, states[1:], strict=False)
+        assert ("inactive", "inactive") not in itertools.pairwise(states)
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -137,9 +138,9 @@ def test_with_all_freed_nothing_is_left(text: str, steps: list[tuple[str, int, i
 
     cache.empty_cache()
 
-    assert ([], 0, 0) == (segments(cache), cache.reserved, card.used)
-    assert 0 == cache.memory_stats()["active.all.current"]
-    assert {} == cache.live
+    assert (segments(cache), cache.reserved, card.used) == ([], 0, 0)
+    assert cache.memory_stats()["active.all.current"] == 0
+    assert cache.live == {}
 
 
 @given(steps=STEPS)
@@ -152,7 +153,7 @@ def test_peaks_are_what_was_ever_seen(steps: list[tuple[str, int, int]]) -> None
         if what == "alloc":
             try:
                 blocks.append(cache.alloc(number))
-            except OutOfMemory:
+            except OutOfMemoryError:
                 continue
         elif blocks:
             cache.free(blocks.pop(number % len(blocks)))

@@ -11,7 +11,7 @@ import pytest
 
 from oomdoctor.memory.allocator import Allocator
 from oomdoctor.memory.allocator_driver import Card
-from oomdoctor.memory.allocator_oom import OutOfMemory, Rejected
+from oomdoctor.memory.allocator_oom import OutOfMemoryError, RejectedError
 from oomdoctor.memory.allocator_snapshot import segments
 
 FOLDER = Path(__file__).resolve().parents[3] / "fixtures" / "allocator"
@@ -34,9 +34,9 @@ class Replay:
         number, self.made = self.made, self.made + 1
         try:
             block = self.allocator.alloc(size, stream)
-        except Rejected:
+        except RejectedError:
             return "rejected", 0
-        except OutOfMemory:
+        except OutOfMemoryError:
             return "oom", 0
         self.blocks[number] = block
         return "alloc", block.address

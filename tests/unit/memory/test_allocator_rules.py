@@ -64,7 +64,7 @@ def test_small_and_large_requests_do_not_share_segments() -> None:
 
     cache.alloc(MIB)
 
-    assert 22 * MIB == cache.reserved
+    assert cache.reserved == 22 * MIB
 
 
 def test_a_free_block_serves_its_own_stream_only() -> None:
@@ -73,7 +73,7 @@ def test_a_free_block_serves_its_own_stream_only() -> None:
 
     cache.alloc(2 * MIB, stream=7)
 
-    assert 40 * MIB == cache.reserved
+    assert cache.reserved == 40 * MIB
 
 
 def test_the_smallest_free_block_that_fits_is_taken() -> None:
@@ -155,12 +155,12 @@ def test_figures_tell_blocks_requests_and_segments_apart() -> None:
 
     stats = cache.memory_stats()
 
-    assert 20 * MIB == stats["allocated_bytes.all.current"]
-    assert 19 * MIB + 1 == stats["requested_bytes.large_pool.current"]
-    assert 20 * MIB == stats["reserved_bytes.all.peak"]
-    assert (2, 1) == (stats["allocation.all.allocated"], stats["allocation.all.freed"])
-    assert 1 == stats["segment.large_pool.current"]
-    assert -1 == stats["max_split_size"]
+    assert stats["allocated_bytes.all.current"] == 20 * MIB
+    assert stats["requested_bytes.large_pool.current"] == 19 * MIB + 1
+    assert stats["reserved_bytes.all.peak"] == 20 * MIB
+    assert (stats["allocation.all.allocated"], stats["allocation.all.freed"]) == (2, 1)
+    assert stats["segment.large_pool.current"] == 1
+    assert stats["max_split_size"] == -1
 
 
 def test_peaks_and_totals_can_start_anew() -> None:
@@ -174,11 +174,11 @@ def test_peaks_and_totals_can_start_anew() -> None:
 
     stats = cache.memory_stats()
     assert (6 * MIB, kept.size) == (before, stats["allocated_bytes.all.peak"])
-    assert (0, 0) == (stats["allocation.all.allocated"], stats["num_device_alloc"])
-    assert (1, 18 * MIB) == (
+    assert (stats["allocation.all.allocated"], stats["num_device_alloc"]) == (0, 0)
+    assert (
         stats["allocation.all.current"],
         stats["inactive_split_bytes.all.current"],
-    )
+    ) == (1, 18 * MIB)
 
 
 def test_settings_can_change_while_blocks_live() -> None:
@@ -188,4 +188,4 @@ def test_settings_can_change_while_blocks_live() -> None:
     cache.configure("")
     cache.alloc(30 * MIB)
 
-    assert 40 * MIB + 30 * MIB == cache.reserved
+    assert cache.reserved == 40 * MIB + 30 * MIB

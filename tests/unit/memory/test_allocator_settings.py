@@ -100,7 +100,7 @@ def test_the_older_variable_is_read_first() -> None:
 
     settings = settings_of(environment)
 
-    assert (True, UNLIMITED) == (settings.expandable, settings.max_split)
+    assert (settings.expandable, settings.max_split) == (True, UNLIMITED)
 
 
 @pytest.mark.parametrize(("value", "caching"), [("1", False), ("0", True)])

@@ -6,7 +6,7 @@ import pytest
 
 from oomdoctor.memory.allocator import Allocator
 from oomdoctor.memory.allocator_driver import Card
-from oomdoctor.memory.allocator_oom import OutOfMemory
+from oomdoctor.memory.allocator_oom import OutOfMemoryError
 
 MIB = 1 << 20
 POOL = (0, 1)
@@ -27,7 +27,7 @@ def test_a_block_that_another_stream_uses_waits_when_it_is_freed() -> None:
 
     cache.free(block)
 
-    assert ("active_awaiting_free", 0, 30 * MIB) == (block.state, cache.allocated, active(cache))
+    assert (block.state, cache.allocated, active(cache)) == ("active_awaiting_free", 0, 30 * MIB)
 
 
 def test_it_returns_before_the_next_allocation() -> None:
@@ -50,7 +50,7 @@ def test_it_stays_away_while_the_stream_is_busy() -> None:
     cache.busy.clear()
     third = cache.alloc(30 * MIB)
 
-    assert (30 * MIB, 0) == (second.address, third.address)
+    assert (second.address, third.address) == (30 * MIB, 0)
 
 
 def test_all_events_are_waited_for_before_memory_is_out() -> None:
@@ -63,7 +63,7 @@ def test_all_events_are_waited_for_before_memory_is_out() -> None:
     cache.alloc(40 * MIB)
 
     stats = cache.memory_stats()
-    assert (1, 1) == (stats["num_sync_all_streams"], stats["num_alloc_retries"])
+    assert (stats["num_sync_all_streams"], stats["num_alloc_retries"]) == (1, 1)
 
 
 def test_its_own_stream_needs_no_event() -> None:
@@ -73,7 +73,7 @@ def test_its_own_stream_needs_no_event() -> None:
 
     cache.free(block)
 
-    assert 0 == active(cache)
+    assert active(cache) == 0
 
 
 def test_a_private_pool_keeps_its_memory_to_itself() -> None:
@@ -85,8 +85,8 @@ def test_a_private_pool_keeps_its_memory_to_itself() -> None:
     cache.alloc(30 * MIB)
     cache.empty_cache()
 
-    assert 60 * MIB == cache.reserved
-    assert 30 * MIB == cache.memory_stats()["reserved_bytes_by_private_pools.0_1.all.current"]
+    assert cache.reserved == 60 * MIB
+    assert cache.memory_stats()["reserved_bytes_by_private_pools.0_1.all.current"] == 30 * MIB
 
 
 def test_a_released_pool_gives_its_memory_back_and_is_gone() -> None:
@@ -98,7 +98,7 @@ def test_a_released_pool_gives_its_memory_back_and_is_gone() -> None:
 
     cache.empty_cache()
 
-    assert (0, {}) == (cache.reserved, cache.private)
+    assert (cache.reserved, cache.private) == (0, {})
 
 
 def test_a_pool_may_serve_some_streams_only() -> None:
@@ -107,7 +107,7 @@ def test_a_pool_may_serve_some_streams_only() -> None:
 
     inside, outside = cache.alloc(1, stream=4), cache.alloc(1, stream=0)
 
-    assert (POOL, (0, 0)) == (inside.pool.id, outside.pool.id)
+    assert (inside.pool.id, outside.pool.id) == (POOL, (0, 0))
 
 
 def test_nothing_is_given_back_while_a_graph_is_captured() -> None:
@@ -115,12 +115,12 @@ def test_nothing_is_given_back_while_a_graph_is_captured() -> None:
     cache.free(cache.alloc(60 * MIB))
     cache.begin_pool(POOL, capture=True)
 
-    with pytest.raises(OutOfMemory):
+    with pytest.raises(OutOfMemoryError):
         cache.alloc(80 * MIB)
     cache.empty_cache()
 
     stats = cache.memory_stats()
-    assert (60 * MIB, 0) == (cache.reserved, stats["num_alloc_retries"])
+    assert (cache.reserved, stats["num_alloc_retries"]) == (60 * MIB, 0)
 
 
 def test_a_pool_without_capture_lets_memory_be_given_back() -> None:
@@ -128,7 +128,7 @@ def test_a_pool_without_capture_lets_memory_be_given_back() -> None:
     cache.free(cache.alloc(60 * MIB))
     cache.begin_pool(POOL)
 
-    assert POOL == cache.alloc(80 * MIB).pool.id
+    assert cache.alloc(80 * MIB).pool.id == POOL
 
 
 def test_events_are_put_off_until_the_capture_has_ended() -> None:
@@ -143,7 +143,7 @@ def test_events_are_put_off_until_the_capture_has_ended() -> None:
 
     cache.alloc(1)
 
-    assert (30 * MIB + 512, 1024) == (during, active(cache))
+    assert (during, active(cache)) == (30 * MIB + 512, 1024)
 
 
 def test_uses_that_were_named_in_a_capture_need_no_event() -> None:
@@ -157,7 +157,7 @@ def test_uses_that_were_named_in_a_capture_need_no_event() -> None:
 
     cache.alloc(1)
 
-    assert 512 == active(cache)
+    assert active(cache) == 512
 
 
 def test_a_pool_can_help_out_when_the_card_is_full() -> None:
@@ -167,7 +167,7 @@ def test_a_pool_can_help_out_when_the_card_is_full() -> None:
     cache.free(cache.alloc(60 * MIB))
     cache.end_pool(POOL)
 
-    assert POOL == cache.alloc(50 * MIB).pool.id
+    assert cache.alloc(50 * MIB).pool.id == POOL
 
 
 def test_a_pool_can_hand_its_blocks_out_whole() -> None:
@@ -175,7 +175,7 @@ def test_a_pool_can_hand_its_blocks_out_whole() -> None:
     cache.create_pool(POOL, no_split=True)
     cache.begin_pool(POOL)
 
-    assert 20 * MIB == cache.alloc(3 * MIB).size
+    assert cache.alloc(3 * MIB).size == 20 * MIB
 
 
 def test_a_pool_cannot_be_begun_twice_nor_ended_when_it_is_not() -> None:
