@@ -24,10 +24,10 @@ MOST_ALIVE = 400
 class Recorder:
     """Does random operations and writes them down, column by column."""
 
-    def __init__(self, torch: Any, asked: argparse.Namespace) -> None:  # noqa: ANN401 - the module
+    def __init__(self, torch: Any, asked: argparse.Namespace) -> None:
         """Make the streams."""
         self.torch = torch
-        self.dice = random.Random(asked.seed)  # noqa: S311 - made-up operations
+        self.dice = random.Random(asked.seed)
         self.asked = asked
         self.streams = [torch.cuda.default_stream()]
         self.streams += [torch.cuda.Stream() for _ in range(asked.streams - 1)]
@@ -124,7 +124,7 @@ class Recorder:
                 [one[key] for key in ("address", "total_size", "stream", "segment_type")],
                 [[b["address"], b["size"], b["requested_size"], b["state"]] for b in one["blocks"]],
             ]
-            for one in cuda.memory._snapshot()["segments"]  # noqa: SLF001 - no public way
+            for one in cuda.memory._snapshot()["segments"]
         ]
         return {
             "torch": self.torch.__version__,
