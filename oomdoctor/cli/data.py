@@ -87,7 +87,12 @@ class Data(HelpWithExamples):
     default=True,
     help="Apply the tokenizer's chat template to messages.  [default: where there is one]",
 )
-@click.option("--processes", type=click.IntRange(min=1), help="[default: as many as cores]")
+@click.option(
+    "--processes",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Processes that count.  [default: as many as cores]",
+)
 @click.option(
     "-f",
     "--format",
@@ -106,7 +111,7 @@ def command(**values: object) -> int:
     by row. Files may be larger than memory; rows that cannot be read are listed, with their lines.
     """
     asked = cast("Asked", values)
-    check_inputs(asked["files"])
+    check_inputs(asked["files"], what="a data set")
     report = _counted(asked)
     write_result(_rendered(report, asked), path=asked["output"], force=asked["force"])
     if not asked["quiet"]:

@@ -34,18 +34,18 @@ class Explain(HelpWithExamples):
     """The command with its examples."""
 
     examples = (
-        Example("oomdoctor explain ACT2004", "a rule"),
+        Example("oomdoctor explain ACT2004", "a rule, by its code or its name"),
         Example("oomdoctor explain logits-vocab-fp32", "a cause"),
         Example("oomdoctor explain oom.requested", "a fact"),
     )
 
 
 @click.command("explain", cls=Explain)
-@click.argument("name", metavar="CODE|CAUSE|FACT", shell_complete=complete_name)
+@click.argument("name", metavar="RULE|CAUSE|FACT", shell_complete=complete_name)
 @rules_option
 @output_options
 def command(**values: object) -> int:
-    """Explain a rule by its code, a cause by its name, or a fact by its key."""
+    """Explain a rule by its code or name, a cause by its name, or a fact by its key."""
     asked = cast("Asked", values)
     from oomdoctor.render.text import paint
 
@@ -63,10 +63,12 @@ def _card(name: str, directories: tuple[str, ...], theme: Theme) -> list[Line]:
     from oomdoctor.rules.loader import ALL, load_rules
 
     ruleset = load_rules((*rule_directories(), *directories), preview=True, bundles=ALL)
-    rule = next((one for one in ruleset.rules if _is_called(one, name)), None)
+    cause = ruleset.causes.get(name.lower())
+    rule = next((one for one in ruleset.rules if name.upper() == one.code), None)
+    if rule is None and cause is None:
+        rule = next((one for one in ruleset.rules if name.lower() == one.name), None)
     if rule is not None:
         return rule_card(rule, theme)
-    cause = ruleset.causes.get(name.lower())
     if cause is not None:
         speaking = [one for one in ruleset.rules if one.cause == cause.id]
         return cause_card(cause, speaking, theme)
@@ -74,11 +76,6 @@ def _card(name: str, directories: tuple[str, ...], theme: Theme) -> list[Line]:
     if spec is not None:
         return fact_card(spec, [one for one in ruleset.rules if name in reads(one)], theme)
     raise _unknown(name, ruleset, specs())
-
-
-def _is_called(rule: Rule, name: str) -> bool:
-    """Say whether a rule has this code; rules without a cause are known by their name as well."""
-    return rule.code == name.upper() or (rule.cause is None and rule.name == name.lower())
 
 
 def reads(rule: Rule) -> frozenset[str]:
@@ -98,7 +95,7 @@ def _unknown(name: str, ruleset: RuleSet, keys: Iterable[str]) -> Exception:
     from oomdoctor.errors import UsageError
 
     codes = {rule.code.lower(): rule.code for rule in ruleset.rules}
-    codes |= {rule.name: rule.name for rule in ruleset.rules if rule.cause is None}
+    codes |= {rule.name: rule.name for rule in ruleset.rules}
     known = {**codes, **{cause: cause for cause in ruleset.causes}, **{key: key for key in keys}}
     near = [known[one] for one in get_close_matches(name.lower(), known, n=3, cutoff=0.5)]
     hint = (

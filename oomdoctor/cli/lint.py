@@ -94,7 +94,7 @@ def command(**values: object) -> int:
     from oomdoctor.cli.lint_run import Session
 
     asked = cast("Asked", values)
-    check_inputs(asked["files"])
+    check_inputs(asked["files"], what="a config or a script")
     _check(asked)
     session = Session.of(asked, stdin=standard_input())
     if asked["watch"]:

@@ -42,7 +42,9 @@ _JOB = (
         metavar="PKG==VERSION|FILE",
         help="Versions that the job runs with, with commas, or a requirements or lock file.",
     ),
-    click.option("--gpus", type=click.IntRange(min=1), help="How many cards the job sees."),
+    click.option(
+        "--gpus", metavar="N", type=click.IntRange(min=1), help="How many cards the job sees."
+    ),
     click.option("--gpu", metavar="NAME", help='The card, such as "RTX 4090" or "A100-80GB".'),
     click.option("--job", is_flag=True, help="All files are one job."),
 )

@@ -44,9 +44,7 @@ COMMANDS = {
         "command",
         "Put inputs and diagnosis into a bundle without names and secrets.",
     ),
-    "explain": Entry(
-        "oomdoctor.cli.explain", "command", "Explain a rule's code, a cause, or a fact."
-    ),
+    "explain": Entry("oomdoctor.cli.explain", "command", "Explain a rule, a cause, or a fact."),
     "rules": Entry(
         "oomdoctor.cli.rules", "group", "List, test, write and publish diagnostic rules."
     ),
@@ -129,7 +127,9 @@ def run(arguments: list[str]) -> int:
 
 
 def _usage(error: click.ClickException) -> str:
-    """Say what is wrong with a command line, and where its help is."""
+    """Say what is wrong with a command line, and where its help is; of a bare group its help."""
+    if type(error).__name__ == "NoArgsIsHelpError":  # click 8.1 has no such class
+        return error.format_message()
     message = f"error: {error.format_message()}"
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None:

@@ -86,10 +86,10 @@ def input_options(function: F) -> F:
     return function
 
 
-def check_inputs(given: Sequence[str], *, needed: bool = True) -> None:
+def check_inputs(given: Sequence[str], *, what: str = "a log", needed: bool = True) -> None:
     """Refuse a command line without any input, and standard input that is given twice."""
     if needed and not given:
-        raise click.UsageError("no input: give a log, a directory, or - for standard input")
+        raise click.UsageError(f"no input: give {what}, a directory, or - for standard input")
     if given.count("-") > 1:
         raise click.UsageError("standard input (-) can be read only once")
 
@@ -102,7 +102,9 @@ def standard_input() -> BinaryIO | None:
 def output_options(function: F) -> F:
     """Add --output, --force, --color and --width."""
     for option in (
-        click.option("--width", type=click.IntRange(min=40), help="Columns of the text page."),
+        click.option(
+            "--width", metavar="N", type=click.IntRange(min=40), help="Columns of the text page."
+        ),
         click.option(
             "--color",
             type=click.Choice(["auto", "always", "never"]),

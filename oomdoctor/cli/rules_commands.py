@@ -36,7 +36,7 @@ class Listing(HelpWithExamples):
 @click.option("-f", "--format", "style", type=click.Choice(["text", "json"]), default="text")
 @rules_option
 def list_rules(pattern: str | None, style: str, rules: tuple[str, ...]) -> int:
-    """List rules: code, cause and title.
+    """List rules: code, title, and the cause or (for lint) the name.
 
     PATTERN is the start of a code, or a word out of a cause, name or title.
     """
@@ -52,6 +52,8 @@ def list_rules(pattern: str | None, style: str, rules: tuple[str, ...]) -> int:
 
         theme = theme_for(color="auto", width=None)
         write_result(paint(_table(found, theme), theme))
+        if not found:
+            say(f"no rule matches {pattern!r}; `oomdoctor rules list` shows all")
     for code, message in ruleset.faults:
         say(f"warning: {code}: {message}")
     return int(ExitCode.DONE)
@@ -69,7 +71,8 @@ def _table(rules: Sequence[Rule], theme: Theme) -> list[Line]:
 
     lines: list[Line] = []
     for rule in rules:
-        spans = [Span(rule.title), Span(f" [{rule.cause or 'side finding'}]", "dim")]
+        about = rule.cause or f"{'lint' if rule.category else 'side finding'}: {rule.name}"
+        spans = [Span(rule.title), Span(f" [{about}]", "dim")]
         lines += flow(spans, width=theme.width, first=f"{rule.code}  ")
     return lines
 

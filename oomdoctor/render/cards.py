@@ -82,7 +82,8 @@ def fact_card(spec: FactSpec, readers: Sequence[Rule], theme: Theme) -> list[Lin
         lines += paragraph(text, theme, first=INDENT)
     lines += _text("How to obtain it", spec.obtain or "", theme)
     lines += [BLANK, heading("By hand")]
-    lines += paragraph(f"oomdoctor diagnose LOG --fact {spec.key}=VALUE", theme, first=INDENT)
+    value = "true" if spec.kind.value == "bool" else "VALUE"
+    lines += paragraph(f"oomdoctor diagnose LOG --fact {spec.key}={value}", theme, first=INDENT)
     if readers:
         codes = [rule.code for rule in readers]
         lines += [BLANK, *listed("read by", codes, theme, first="")]

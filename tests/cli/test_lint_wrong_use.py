@@ -120,3 +120,9 @@ def test_what_cannot_be_fixed_to_the_byte_is_told(lint: Callable[..., Any], tmp_
 
     assert (code, patch) == (1, "")
     assert "train.yaml: its fixes are left alone" in errors
+
+
+def test_without_a_file_a_config_is_asked_for(lint: Callable[..., Any]) -> None:
+    _, _, errors = lint()
+
+    assert errors.startswith("error: no input: give a config or a script, a directory, or -")

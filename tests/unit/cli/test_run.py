@@ -85,6 +85,38 @@ def test_an_error_for_the_user_has_place_and_hint(
     assert capfd.readouterr() == ("", "error: a.log:3: bad\n  hint: mend\n")
 
 
+def test_without_a_command_the_help_is_no_error(capfd: pytest.CaptureFixture[str]) -> None:
+    run([])
+
+    told = "".join(capfd.readouterr())
+    assert told.startswith("Usage: oomdoctor")
+    assert "hint:" not in told
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("fp16-and-bf16", "COR2001 fp16-and-bf16:"),
+        ("engine-weights-do-not-fit", "INF7019 engine-weights-do-not-fit:"),
+        ("logits-vocab-fp32", "logits-vocab-fp32:"),
+    ],
+)
+def test_a_rule_is_explained_by_its_name_unless_a_cause_has_it(
+    capfd: pytest.CaptureFixture[str], name: str, first: str
+) -> None:
+    run(["explain", name])
+
+    assert capfd.readouterr().out.startswith(first)
+
+
+def test_a_rule_of_lint_is_listed_with_the_name_that_its_options_take(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    run(["rules", "list", "COR2001"])
+
+    assert capfd.readouterr().out.endswith(" [lint: fp16-and-bf16]\n")
+
+
 def test_a_failure_of_ours_is_told_shortly(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
