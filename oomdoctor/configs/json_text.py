@@ -194,11 +194,12 @@ def settings_of(node: Node, lines: Lines) -> Iterator[Setting]:
     starts = [0]
     for _, row in lines.rows:
         starts.append(starts[-1] + len(row) + 1)
-    for number, row in enumerate(_walk(node, (), lines, starts)):
+    for number, setting in enumerate(_walk(node, (), lines, starts)):
         if number >= MAX_SETTINGS:
             message = f"more than {MAX_SETTINGS} settings"
-            raise TooMuch(message, line=row.quote.line, column=row.quote.column or 1)
-        yield row
+            at = setting.quote
+            raise TooMuch(message, line=at.line, column=at.column or 1)
+        yield setting
 
 
 def _walk(node: Node, path: tuple[str, ...], lines: Lines, starts: list[int]) -> Iterator[Setting]:

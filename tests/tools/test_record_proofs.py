@@ -63,7 +63,7 @@ def test_a_test_needs_the_libraries_that_it_and_its_helpers_use(module: Module) 
 def test_the_docstring_is_the_claim_and_the_decorator_names_the_rules(module: Module) -> None:
     one, _ = module.tests()
 
-    assert ("test_sample.py::test_one", ("a-rule", "another-rule")) == (one.name, one.rules)
+    assert (one.name, one.rules) == ("test_sample.py::test_one", ("a-rule", "another-rule"))
     assert one.claim == "It holds, as claimed."
 
 

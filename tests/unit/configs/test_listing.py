@@ -50,12 +50,12 @@ def test_every_setting_stands_on_a_line_of_its_own(
 def test_a_line_is_quoted_where_the_value_stands() -> None:
     (reading,) = read_config("a: 1\nlr_scheduler_type: constant\n", name="x.yaml")
     (fact,) = [fact for fact in reading.facts if fact.key == "job.settings"]
-    assert ("constant", 2, 20) == (
+    assert (
         fact.quotes[1].text,
         fact.quotes[1].line,
         fact.quotes[1].column,
-    )
+    ) == ("constant", 2, 20)
 
 
 def test_a_value_of_several_lines_takes_one() -> None:
-    assert ["notes = first second"] == listed("notes: |\n  first\n  second\n", "x.yaml")
+    assert listed("notes: |\n  first\n  second\n", "x.yaml") == ["notes = first second"]

@@ -51,7 +51,7 @@ def test_a_rule_without_proof_has_no_line() -> None:
 def test_proofs_come_with_their_claims_and_tests() -> None:
     found = [(proof.test, proof.claim) for proof in proofs.proofs("one-rule")]
 
-    assert [("a", "It is so."), ("b", "Also so.")] == found
+    assert found == [("a", "It is so."), ("b", "Also so.")]
 
 
 def test_at_least_forty_five_rules_are_proven() -> None:

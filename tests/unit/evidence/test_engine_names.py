@@ -1,0 +1,57 @@
+"""Which engine a log is of, by lines that only it prints."""
+
+from __future__ import annotations
+
+import pytest
+
+from oomdoctor.evidence import engine_name
+from tests.unit.evidence.tables_documents import read_text, values
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[INFO ] stable-diffusion.cpp:901  - loading diffusion model from 'some.gguf'",
+        "  text_encoders 4100.00MB, diffusion_model 7200.50MB, vae 96.00MB",
+        "sampling completed, taking 31.07s",
+    ],
+)
+def test_a_native_diffusion_tool_is_no_engine_of_language_models(line: str) -> None:
+    text = f"ggml_vulkan: 0 = Some Card\n{line}\nggml_vulkan: allocation of size 4096 failed."
+
+    assert values(read_text(engine_name, text))["serve.engine"] == "diffusion-ui"
+
+
+@pytest.mark.parametrize(
+    ("buffer", "before"),
+    [("run", "llama_new_context_with_model: kv self size  = 512.00 MB"), (None, "loading 7B")],
+)
+def test_old_builds_run_only_when_the_cache_is_made(buffer: str | None, before: str) -> None:
+    text = f"{before}\nCUDA error 2 at ggml-cuda.cu:77: out of memory"
+
+    assert values(read_text(engine_name, text)).get("serve.failed_buffer") == buffer
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "lmdeploy==0.7.0",
+        "onnxruntime-gpu   1.18.0",
+        "tensorrt-llm 0.12.0",
+        "[pip3] openvino=2024.1",
+    ],
+)
+def test_a_row_of_a_package_list_names_no_engine(line: str) -> None:
+    assert "serve.engine" not in values(read_text(engine_name, line))
+
+
+def test_a_component_that_tensorrt_llm_could_not_create_is_the_buffer_that_failed() -> None:
+    text = (
+        "Executor creation failed due to insufficient GPU memory.\n"
+        "The following component could not be created: KV cache\n"
+    )
+
+    assert values(read_text(engine_name, text)) == {
+        "serve.engine": "tensorrt-llm",
+        "serve.failed_buffer": "cache",
+    }
