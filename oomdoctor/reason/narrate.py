@@ -94,9 +94,10 @@ def says(rule: Rule, facts: Mapping[str, Fact]) -> str:
     return _upper_first(" ".join(filled.split()))
 
 
-def against(finding: Finding) -> tuple[str, ...]:
-    """Say which counted evidence lines speak against a finding, strongest first."""
-    lines = [weight for weight in finding.weights if weight.counted and weight.nats < 0]
+def against(finding: Finding, *, least: float = 0.0) -> tuple[str, ...]:
+    """Say which counted evidence lines speak against a finding by `least` nats, strongest first."""
+    counted = [weight for weight in finding.weights if weight.counted and weight.nats < 0]
+    lines = [weight for weight in counted if weight.nats <= -least]
     ordered = sorted(lines, key=lambda weight: (weight.nats, weight.label))
     return tuple(
         f"{_upper_first(weight.label)}: "

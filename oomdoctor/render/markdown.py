@@ -16,6 +16,7 @@ from oomdoctor.render.words import (
     ANSWERS,
     RESOURCES,
     SAFETY,
+    TELLING_NATS,
     distinct,
     owner_words,
     percent,
@@ -113,10 +114,11 @@ def _reasons(finding: Finding) -> list[str]:
     lines = [f"- {markdown(reason)}" for reason in reasons(finding)]
     if finding.explains_bytes is not None:
         lines.append(f"- explains {format_size(finding.explains_bytes)}")
-    contrary = [f"- against: {markdown(one)}" for one in against(finding)]
+    opposed = against(finding, least=TELLING_NATS)
+    contrary = [f"- against: {markdown(one)}" for one in opposed]
     contrary += _names("not known", finding.missing) + _names("assumed", finding.assumed)
     parts = ["\n".join(lines), *_quotes(finding.quotes), "\n".join(contrary)]
-    if finding.against:
+    if opposed and finding.against:
         parts += ["Speaks against it:", *_quotes(finding.against)]
     return [part for part in parts if part]
 

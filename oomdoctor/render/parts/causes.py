@@ -8,7 +8,7 @@ from oomdoctor.model.enums import Truth
 from oomdoctor.reason.narrate import against
 from oomdoctor.render.layout import Line, Span, flow
 from oomdoctor.render.parts.pieces import DEEP, INDENT, heading, listed, paragraph, quoted, safe
-from oomdoctor.render.words import percent, reasons, says, shares
+from oomdoctor.render.words import TELLING_NATS, percent, reasons, says, shares
 from oomdoctor.units import format_size
 
 if TYPE_CHECKING:
@@ -71,14 +71,14 @@ def _body(finding: Finding, theme: Theme, view: View) -> list[Line]:
 
 
 def _against(finding: Finding, theme: Theme, most: int | None) -> list[Line]:
-    """Return what speaks against the cause, in words and in quotes."""
-    lines = [
-        line
-        for sentence in against(finding)[:most]
-        for line in paragraph(sentence, theme, first=f"{DEEP}- ")
-    ]
-    lines += quoted(finding.against, theme, most=most)
-    return [*paragraph("speaks against it:", theme, style="dim"), *lines] if lines else []
+    """Return what speaks against the cause with some weight, in words and in quotes."""
+    sentences = against(finding, least=TELLING_NATS)[:most]
+    if not sentences:
+        return []
+    lines = paragraph("speaks against it:", theme, style="dim")
+    for sentence in sentences:
+        lines += paragraph(sentence, theme, first=f"{DEEP}- ")
+    return lines + quoted(finding.against, theme, most=most)
 
 
 def _brief(finding: Finding, theme: Theme) -> list[Line]:

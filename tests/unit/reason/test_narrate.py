@@ -75,6 +75,7 @@ def test_what_speaks_against_is_worded_strongest_first() -> None:
         "It was caught: not so.",
         "The hint is printed: this is seen, and speaks against it.",
     )
+    assert against(ranking.findings[0], least=1.0) == ("It was caught: not so.",)
 
 
 def test_missing_facts_are_named_and_counted() -> None:
