@@ -94,7 +94,8 @@ def matches(settings: Settings) -> bool:
 
 def closes(settings: Settings) -> tuple[str, ...]:
     """Close the job's config where model, data and step are all given."""
-    older = settings.names("model_name_or_path", "finetuning_type", "stage") == 3
+    kind = settings.names("finetuning_type", "stage") >= 1  # lora and sft unless said otherwise
+    older = kind and "model_name_or_path" in settings.top and "export_dir" not in settings.top
     trains = settings.names("output_dir", "per_device_train_batch_size", "cutoff_len") >= 2
     newer = settings.names("model", "train_dataset", "output_dir", "micro_batch_size") == 4
     return ("train-config",) if (older and trains) or newer else ()
@@ -114,6 +115,9 @@ def derived(settings: Settings) -> Iterator[tuple[Claim, Setting]]:
         row = settings.get("model") or settings.rows[0]
         source = "no peft_config in a complete config"
         yield Claim("lora.on", value=False, source=source, origin=Origin.DERIVED), row
+    if "stage" not in settings.top and "finetuning_type" in settings.top and closes(settings):
+        row = settings.get("finetuning_type") or settings.rows[0]
+        yield Claim("job.task", "sft", 0, "stage is sft unless said", Origin.ASSUMED), row
     for key, name in (("bf16", "bf16"), ("fp16", "fp16")):
         row_or_none = settings.get(key)
         if row_or_none and row_or_none.value is True:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from oomdoctor.linting.jobs import Job
     from oomdoctor.model.core import Fact
 
+MACHINES = ("gpu.", "host.", "dist.", "env.")
+
 
 def book_of(job: Job, *, given: Sequence[Fact] = (), versions: Sequence[Fact] = ()) -> FactBook:
     """Merge the facts of all files of a job and derive what follows from them.
@@ -34,14 +36,15 @@ def book_of(job: Job, *, given: Sequence[Fact] = (), versions: Sequence[Fact] = 
 
 
 def supposed(reading: ConfigReading) -> list[Fact]:
-    """Return a reading's facts; what only a comment says is assumed: it may be of another day."""
+    """Return a reading's facts; of comments only the machine is believed, and that is assumed."""
     rows = reading.text.split("\n")
-    return [
-        replace(fact, origin=Origin.ASSUMED, source="a comment says so")
-        if fact.origin is Origin.STATED and _in_comment(fact, rows)
-        else fact
-        for fact in reading.facts
-    ]
+    made: list[Fact] = []
+    for fact in reading.facts:
+        if fact.origin is not Origin.STATED or not _in_comment(fact, rows):
+            made.append(fact)
+        elif fact.key.startswith(MACHINES):
+            made.append(replace(fact, origin=Origin.ASSUMED, source="a comment says so"))
+    return made
 
 
 def _in_comment(fact: Fact, rows: Sequence[str]) -> bool:

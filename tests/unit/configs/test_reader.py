@@ -132,6 +132,15 @@ def test_bf16_auto_of_axolotl_is_only_assumed() -> None:
     assert (amp.value, amp.origin) == ("bf16", Origin.ASSUMED)
 
 
+def test_llamafactory_without_a_stage_is_a_whole_supervised_job() -> None:
+    text = "model_name_or_path: a/b\nfinetuning_type: full\ncutoff_len: 64\noutput_dir: o\n"
+    (reading,) = read_config(text, name="a.yaml", path="a.yaml")
+    (task,) = [fact for fact in reading.facts if fact.key == "job.task"]
+
+    assert (reading.dialect, reading.closes) == ("llamafactory", ("train-config",))
+    assert (task.value, task.origin.value) == ("sft", "assumed")
+
+
 def test_llamafactory_full_training_has_no_adapter() -> None:
     keys = "train.full_finetune lora.on loss.impl attention.impl dist.kind optimizer.offload"
 

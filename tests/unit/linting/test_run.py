@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from oomdoctor.model.lint import LintFinding
 
 HEAD = "model_name_or_path: gpt2\noutput_dir: out\nper_device_train_batch_size: 2\n"
+SCRIPT = """\
+from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
+model = AutoModelForCausalLM.from_pretrained("gpt2")
+# LoRA config (rank=32) went elsewhere; runs on an A100
+args = TrainingArguments(output_dir="o", per_device_train_batch_size=1, num_train_epochs=1)
+Trainer(model=model, args=args, train_dataset=rows).train()
+"""
 BOTH = f"{HEAD}bf16: true  # for speed\nfp16: true\n"
 
 
@@ -88,6 +95,15 @@ def test_what_only_a_comment_says_is_assumed(tmp_path: Path, text: str, expected
     fact = book_of(job).get("gpu.count")
     assert fact is not None
     assert fact.origin.value == expected
+
+
+def test_a_comment_adds_no_adapter_to_a_script(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT, "utf-8")
+    (job,) = jobs_of([read_file(str(path))], together=False)
+    book = book_of(job)
+    assert book.get("lora.rank") is None
+    assert book.value("gpu.name") == "A100"
 
 
 def test_files_keep_the_order_in_which_they_were_given(tmp_path: Path) -> None:
