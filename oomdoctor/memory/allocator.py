@@ -32,7 +32,12 @@ from oomdoctor.memory.allocator_expand import expand
 from oomdoctor.memory.allocator_fit import best_fit
 from oomdoctor.memory.allocator_oom import OutOfMemoryError, RejectedError
 from oomdoctor.memory.allocator_private import PrivatePools
-from oomdoctor.memory.allocator_settings import UNLIMITED, AllocatorSettings, read_settings
+from oomdoctor.memory.allocator_settings import (
+    UNLIMITED,
+    AllocatorSettings,
+    read_settings,
+    signed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -180,8 +185,7 @@ class Allocator(PrivatePools):
 
     def memory_stats(self) -> dict[str, int]:
         """Return the figures by the names of `torch.cuda.memory_stats`."""
-        limit = self.settings.max_split
-        return self.stats.as_dict() | {"max_split_size": -1 if limit >= UNLIMITED else limit}
+        return self.stats.as_dict() | {"max_split_size": signed(self.settings.max_split)}
 
     @property
     def allocated(self) -> int:

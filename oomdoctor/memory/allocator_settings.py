@@ -53,6 +53,11 @@ class AllocatorSettings:
     caching: bool = True
 
 
+def signed(size: int) -> int:
+    """Return a size as PyTorch shows it in a signed number: no limit is -1."""
+    return size - (1 << 64) if size >> 63 else size
+
+
 def interval(size: int) -> int:
     """Return which of the 16 intervals of `roundup_power2_divisions` a request falls into."""
     return min(max(size.bit_length() - 21, 0), INTERVALS - 1)

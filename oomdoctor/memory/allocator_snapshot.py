@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from oomdoctor.memory.allocator_settings import INTERVALS, UNLIMITED
+from oomdoctor.memory.allocator_settings import INTERVALS, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,11 +78,10 @@ def _segment(head: Block, device: int) -> dict[str, Any]:
 
 def _settings(state: State) -> dict[str, Any]:
     settings = state.settings
-    limit = settings.max_split
     divisions = settings.divisions or (0,) * INTERVALS
     return {
         "PYTORCH_CUDA_ALLOC_CONF": settings.text,
-        "max_split_size": -1 if limit >= UNLIMITED else limit,
+        "max_split_size": signed(settings.max_split),
         "garbage_collection_threshold": settings.gc_threshold,
         "expandable_segments": settings.expandable,
         "release_lock_on_cudamalloc": settings.release_lock,
