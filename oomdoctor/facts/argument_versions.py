@@ -32,7 +32,11 @@ def _changes() -> Mapping[str, tuple[tuple[str, str | None, str | None], ...]]:
 
 def are_taken(dialect: str, settings: Mapping[str, object], book: FactBook) -> bool:
     """Say whether the versions in use take what a patch sets, as far as that is known."""
-    return dialect not in DIALECTS or all(_is_taken(key, book) for key in _set(settings))
+    if dialect not in DIALECTS:
+        return True
+    of_trl = dialect == "trl" or book.value("job.framework") == "trl"
+    packages = ("transformers", "trl") if of_trl else ("transformers",)
+    return all(_is_taken(key, packages, book) for key in _set(settings))
 
 
 def _set(settings: Mapping[str, object]) -> Iterator[str]:
@@ -45,8 +49,8 @@ def _set(settings: Mapping[str, object]) -> Iterator[str]:
             yield key
 
 
-def _is_taken(key: str, book: FactBook) -> bool:
-    rows = _changes().get(key.rpartition(".")[2], ())
+def _is_taken(key: str, packages: tuple[str, ...], book: FactBook) -> bool:
+    rows = [row for row in _changes().get(key.rpartition(".")[2], ()) if row[0] in packages]
     return not rows or any(_holds(row, book) for row in rows)
 
 
