@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".yaml", ".yml", ".json", ".toml", ".py", ".ipynb", ".sh", ".bash", ".sbatch", ".slurm")
 """What a folder is searched for."""
+LOGS = (".log", ".out", ".err")
 SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
 NO_DIALECT = ("notes", "shell")
 
@@ -75,9 +76,12 @@ def read_file(path: str, *, stdin: BinaryIO | None = None, text: str | None = No
 
 def read_text(file: LintFile, text: str) -> LintFile:
     """Return a file with another text; what it says of itself by name and encoding stays."""
-    from oomdoctor.configs.reader import read_config
+    from oomdoctor.configs.reader import read_config, suffix_of
 
     bare = replace(file, text=text, readings=(), fault=None)
+    if suffix_of(file.path) in LOGS:
+        why = "a log, which `oomdoctor diagnose` reads"
+        return replace(bare, notes=(*file.notes, f"{file.path}: not looked at: {why}"))
     try:
         path = None if file.path == STDIN_ID else file.path
         readings = read_config(text, name=file.path, path=path)

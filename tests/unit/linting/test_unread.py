@@ -43,6 +43,7 @@ def linted(tmp_path: Path, name: str, text: str, wanted: Wanted = WHOLE) -> File
         ("e.json", "[" + "1," * 200_001 + "1]", "too large"),
         ("g.json", json.dumps({f"k{i}": i for i in range(20_001)}), "too large"),
         ("f.yaml", "a: " + "[" * 200 + "]" * 200, "too large"),
+        ("crash.log", "  trainer.train()\nRuntimeError: no\n", "a log"),
     ],
 )
 def test_what_may_be_in_order_is_a_note_and_no_error(
