@@ -80,8 +80,8 @@ def read_text(file: LintFile, text: str) -> LintFile:
 
     bare = replace(file, text=text, readings=(), fault=None)
     if suffix_of(file.path) in LOGS:
-        why = "a log, which `oomdoctor diagnose` reads"
-        return replace(bare, notes=(*file.notes, f"{file.path}: not looked at: {why}"))
+        told = f"{file.path}: not looked at: a log, which `oomdoctor diagnose` reads"
+        return replace(bare, notes=(*file.notes, told))
     try:
         path = None if file.path == STDIN_ID else file.path
         readings = read_config(text, name=file.path, path=path)
