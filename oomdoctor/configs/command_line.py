@@ -256,6 +256,9 @@ def _goes_on(values: list[Word], word: Word) -> bool:
 
 def _is_value(word: Word) -> bool:
     text = word.text
+    told = text.lstrip("0123456789&").startswith((">", "<"))
+    if told and not word.quoted and not (text[0] == "<" and text[-1] == ">"):
+        return False  # where the output goes
     if word.quoted or not text.startswith("-"):
         return True
     return scalars.number_of(text) is not None

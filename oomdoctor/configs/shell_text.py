@@ -36,7 +36,7 @@ class Word(NamedTuple):
 
 @cache
 def _token() -> re.Pattern[str]:
-    part = r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\.|\$\{[^}\s]*\}|[^\s\"'\\;|&#]|(?<=\S)#"
+    part = r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\.|\$\{[^}\s]*\}|[<>]&\d?|&>>?|[^\s\"'\\;|&#]|(?<=\S)#"
     return re.compile(
         rf"(?P<word>(?:{part})+)|(?P<break>&&|\|\||;|\||&)|(?P<comment>#.*)|(?P<other>\S)"
     )

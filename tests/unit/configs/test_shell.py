@@ -168,3 +168,33 @@ def test_that_a_script_of_ones_own_trains_no_adapter_is_only_supposed(
     on, quant = facts["lora.on"], facts.get("quant.kind")
 
     assert (on.origin.value, on.value, quant.value if quant else None) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("serve m --port 1 > a.log 2>&1 &\n", "serve m --port 1 > a.log 2>&1 --max_num_seqs 4 &\n"),
+        ("vllm serve m &> a.log\n", "vllm serve m &> a.log --max_num_seqs 4\n"),
+        ("vllm serve m & echo on\n", "vllm serve m --max_num_seqs 4 & echo on\n"),
+    ],
+)
+def test_a_flag_is_added_to_a_command_whose_streams_are_joined(before: str, after: str) -> None:
+    found = edit(before, {"max_num_seqs": 4}, "vllm")
+
+    assert found is not None
+    assert found.replace("max-num", "max_num") == after
+
+
+@pytest.mark.parametrize("end", [" > a.log 2>&1 &", " 2>&1 | tee a.log", " &> a.log", " >> a.log"])
+def test_where_the_output_goes_is_no_value(end: str) -> None:
+    (reading,) = read_config(f"vllm serve m --dtype half{end}\n", name="a.sh", path="a.sh")
+    (settings,) = [fact.value for fact in reading.facts if fact.key == "job.settings"]
+
+    assert settings == "dtype = half"
+
+
+def test_a_placeholder_in_angle_brackets_is_a_value() -> None:
+    (reading,) = read_config("vllm serve m --dtype <type> --seed 1\n", name="a.sh", path="a.sh")
+    (settings,) = [fact.value for fact in reading.facts if fact.key == "job.settings"]
+
+    assert settings == "dtype = <type>\nseed = 1"
