@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from oomdoctor.memory.allocator_block import Pool, PoolId
     from oomdoctor.memory.allocator_driver import Driver
+    from oomdoctor.memory.allocator_flow import Flow
     from oomdoctor.memory.allocator_trace import Trace
 
 LARGEST = 1 << 60
@@ -84,6 +85,7 @@ class Allocator(PrivatePools):
             and read.max_split >= UNLIMITED
             and read.gc_threshold == 0
         )
+        self._quick = self._plain and read.caching and read.divisions is None
 
     def set_memory_fraction(self, fraction: float) -> None:
         """Allow this process a fraction of the card."""
@@ -93,35 +95,28 @@ class Allocator(PrivatePools):
 
     def alloc(self, size: int, stream: int = 0) -> Block:
         """Return a block for `size` bytes on a stream; OutOfMemoryError where there is none."""
-        if size >= LARGEST:
-            raise OutOfMemoryError(self.shortage(size, size, size))
-        if not self.settings.caching:
-            return self._uncached(size, stream)
         if (self.waiting or self.deferred) and not self.capturing:
             process_events(self, self.busy)
-        if self.diverted:
+        if self._quick and BLOCK <= size < LARGEST and not self.diverted:
+            rounded = (size + BLOCK - 1) & -BLOCK
+            pool = self.small if rounded <= SMALL_REQUEST else self.large
+        elif size >= LARGEST:
+            raise OutOfMemoryError(self.shortage(size, size, size))
+        elif not self.settings.caching:
+            return self._uncached(size, stream)
+        else:
             rounded = self.round(size)
             pool = self.pool_for(rounded, stream)
-        else:
-            plain = self.settings.divisions is None and size >= BLOCK
-            rounded = (size + BLOCK - 1) & -BLOCK if plain else self.round(size)
-            pool = self.small if rounded <= SMALL_REQUEST else self.large
         block = self._find(pool, stream, rounded) or self._miss(pool, stream, rounded, size)
-        pool = block.pool
-        left = block.size - rounded
-        if left and self.splits(block, rounded):
-            block = self._split(block, rounded)
+        stats = self.stats
+        flow = stats.small if block.pool.small else stats.large
+        if block.size != rounded and self.splits(block, rounded):
+            block = self._split(block, rounded, flow)
         elif (block.before is not None or block.after is not None) and block.range is None:
-            stats = self.stats
-            stats.change_split(stats.small if pool.small else stats.large, -1, -block.size)
-        return self._hand_out(block, size)
-
-    def _hand_out(self, block: Block, size: int) -> Block:
+            stats.change_split(flow, -1, -block.size)
         block.allocated = True
         block.requested = size
         self.live[block.address] = block
-        stats = self.stats
-        flow = stats.small if block.pool.small else stats.large
         flow.count += 1
         flow.bytes += block.size
         flow.requested += size
@@ -212,7 +207,7 @@ class Allocator(PrivatePools):
             pool.take(found)
         return found
 
-    def _split(self, block: Block, rounded: int) -> Block:
+    def _split(self, block: Block, rounded: int, flow: Flow) -> Block:
         """Cut the front of a block off and lay the rest on its shelf."""
         pool, before = block.pool, block.before
         front = Block(block.address, rounded, pool, block.stream, block.range)
@@ -224,13 +219,12 @@ class Allocator(PrivatePools):
         block.address += rounded
         block.size -= rounded
         pool.put(block)
-        if block.range is None:
-            stats = self.stats
-            flow = stats.small if pool.small else stats.large
-            if whole:
-                stats.change_split(flow, 1, block.size)
-            else:
-                stats.change_split(flow, 0, -rounded)
+        if block.range is not None:
+            return front
+        if whole:
+            self.stats.change_split(flow, 1, block.size)
+        else:
+            self.stats.change_split(flow, 0, -rounded)
         return front
 
     def _miss(self, pool: Pool, stream: int, rounded: int, size: int) -> Block:

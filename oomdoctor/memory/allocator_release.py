@@ -104,11 +104,13 @@ def releasable(pool: Pool) -> list[Block]:
     return [block for block in pool.free_blocks() if block.range is None and block.whole]
 
 
-def plan(state: State) -> list[tuple[int, int]]:
+def plan(state: State, pool_id: PoolId = DEFAULT_POOL) -> list[tuple[int, int]]:
     """Return address and size of all that `release_cached` would give back, in its order."""
-    pools = [state.large, state.small]
+    everything = pool_id == DEFAULT_POOL
+    pools = [state.large, state.small] if everything else []
     for private in state.freeable.values():
-        pools += [private.small, private.large]
+        if everything or private.id == pool_id:
+            pools += [private.small, private.large]
     found = []
     for pool in pools:
         found += [(block.address, block.size) for block in releasable(pool)]

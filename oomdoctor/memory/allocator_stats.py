@@ -60,24 +60,28 @@ class Statistics:
     def change_split(self, flow: Flow, count: int, size: int) -> None:
         """Count free blocks that are part of a segment, and their bytes."""
         both = self.both
-        flow.split_count += count
-        flow.split_bytes += size
-        both.split_count += count
-        both.split_bytes += size
-        if count < 0:
-            flow.split_count_cut -= count
-        elif count:
-            if flow.split_count > flow.peak_split_count:
-                flow.peak_split_count = flow.split_count
-            if both.split_count > both.peak_split_count:
-                both.peak_split_count = both.split_count
         if size < 0:
+            flow.split_bytes += size
+            both.split_bytes += size
             flow.split_bytes_cut -= size
         elif size:
-            if flow.split_bytes > flow.peak_split_bytes:
-                flow.peak_split_bytes = flow.split_bytes
-            if both.split_bytes > both.peak_split_bytes:
-                both.peak_split_bytes = both.split_bytes
+            flow.split_bytes = now = flow.split_bytes + size
+            if now > flow.peak_split_bytes:
+                flow.peak_split_bytes = now
+            both.split_bytes = now = both.split_bytes + size
+            if now > both.peak_split_bytes:
+                both.peak_split_bytes = now
+        if not count:
+            return
+        flow.split_count += count
+        both.split_count += count
+        if count < 0:
+            flow.split_count_cut -= count
+            return
+        if flow.split_count > flow.peak_split_count:
+            flow.peak_split_count = flow.split_count
+        if both.split_count > both.peak_split_count:
+            both.peak_split_count = both.split_count
 
     def change_segments(self, count: int, pool: Pool) -> None:
         """Count segments that came or went."""

@@ -19,7 +19,7 @@ class Difference(NamedTuple):
 class Replay:
     """How far model and recording agree.
 
-    `seconds` are those of a core, for the replay alone; of short traces the fastest of three.
+    `seconds` are those of a core, for the replay alone; of short traces the fastest of five.
     """
 
     allocations: int = 0

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 GIVEN_BACK = ("segment_free", "segment_unmap")
 MOST_CORRECTIONS = 64
-SHORT_S = 0.5  # a shorter run is done again, since a single look at the clock says little
-REPEATS = 2
+SHORT_S = 0.2  # a shorter run is done again, since a single look at the clock says little
+REPEATS = 4
 
 
 def verify(snapshot: Snapshot) -> Replay:
@@ -124,9 +124,10 @@ class _Run:
 
     def _alloc(self, event: Event, number: int) -> bool:
         """Allocate; say whether the address is the recorded one."""
-        _, address, size, stream, _ = event
+        _, address, size, stream, pool = event
         allocator = self.allocator
-        self._divert(event)
+        if self.private or (pool is not None and pool != NO_POOL):
+            self._divert(event)
         try:
             block = allocator.alloc(size, stream)
         except OutOfMemoryError:
@@ -186,11 +187,27 @@ class _Run:
         wanted = [(event.address, event.size) for event in run]
         allocator, driver = self.allocator, self.driver
         driver.coming.extend(run)
+        self._let_go(run)
+        first_pool = run[0].pool or NO_POOL
         if plan(allocator) == wanted:
             allocator.empty_cache()
+        elif first_pool != NO_POOL and plan(allocator, first_pool) == wanted:
+            allocator.empty_cache(first_pool)
         elif allocator.collects:
             self._collect(wanted)
         return at
+
+    def _let_go(self, run: tuple[Event, ...]) -> None:
+        """Let go of private pools whose memory is given back, in the order of the trace.
+
+        A pool that is in use would keep it. The order is that of a table of hashes in PyTorch.
+        """
+        private, freeable = self.allocator.private, self.allocator.freeable
+        pools = [event.pool for event in run if event.pool is not None and event.pool in private]
+        for pool in pools:
+            freeable.pop(pool, None)
+        for pool in pools:
+            freeable.setdefault(pool, private[pool])
 
     def _collect(self, wanted: list[tuple[int, int]]) -> None:
         """Give old segments back if these are the ones that garbage collection chooses."""
