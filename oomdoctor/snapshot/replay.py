@@ -45,7 +45,7 @@ def verify(snapshot: Snapshot) -> Replay:
 def replay(device: Device, settings: AllocatorSettings) -> Replay:
     """Replay one device; sizes that only the replay can show are corrected on the way."""
     allowed = replace(settings, fraction=None)
-    beginning = rewind(device, Allocator(allowed).round)
+    beginning = rewind(device, Allocator(allowed))
     for corrections in range(MOST_CORRECTIONS):
         run = _Run(device, beginning, allowed)
         if run.forward(correcting=corrections < MOST_CORRECTIONS - 1):

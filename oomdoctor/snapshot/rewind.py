@@ -18,6 +18,7 @@ from oomdoctor.snapshot.shapes import ALLOCATED, NO_POOL, WAITING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from oomdoctor.memory.allocator import Allocator
     from oomdoctor.snapshot.shapes import Device, Event, PoolId
 
 
@@ -62,13 +63,13 @@ class Beginning(NamedTuple):
     mapped_later: Mapping[tuple[int, int], int]
 
 
-def rewind(device: Device, rounded: Callable[[int], int]) -> Beginning:
-    """Undo the events of a trace, the latest first. `rounded` is the allocator's rounding."""
-    undoing = _Undoing(device)
+def rewind(device: Device, model: Allocator) -> Beginning:
+    """Undo the events of a trace, the latest first; `model` has the settings of the run."""
+    undoing = _Undoing(device, model.settings.large_segment)
     for event in reversed(device.events):
         undoing.undo(event)
     stretches = tuple(sorted(undoing.stretches.values()))
-    _find_ends(device.events, undoing.held, rounded)
+    _find_ends(device.events, undoing.held, model.round)
     mapped: dict[tuple[int, int], int] = {}
     for one in device.events:
         if one.action == "segment_map":
@@ -80,7 +81,8 @@ def rewind(device: Device, rounded: Callable[[int], int]) -> Beginning:
 class _Undoing:
     """The segments and blocks, going back in time."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, page: int) -> None:
+        self.page = page
         self.stretches: dict[int, Stretch] = {}
         self.held: dict[int, Held] = {}
         self.faults = 0
@@ -118,7 +120,8 @@ class _Undoing:
             case "segment_free":
                 self.stretches[event.address] = _stretch(event, expandable=False)
             case "segment_unmap":
-                self._add(_stretch(event, expandable=True))
+                small = event.size % self.page > 0
+                self._add(_stretch(event, expandable=True)._replace(small=small))
             case "segment_map":
                 self._cut(event.address, event.size)
             case _:

@@ -26,17 +26,19 @@ def recorded(
     seed: int = 1,
     streams: int = 1,
     pools: bool = False,
+    drops: bool = True,
 ) -> dict[str, Any]:
     """Return the snapshot of a random run, of which the last `kept` events were recorded."""
     dice = random.Random(seed)  # noqa: S311 - made-up operations
     cache = Allocator(settings, driver=Card(600 * MIB, total=1 << 36), trace=Trace(kept))
     blocks: list[Block] = []
+    pool = POOL
     for _ in range(steps):
         share = dice.random()
         if share < 0.02:
             cache.empty_cache()
         elif pools and share < 0.06:
-            _switch(cache)
+            pool = _switch(cache, pool, drop=drops and dice.random() < 0.5)
         elif streams > 1 and blocks and share < 0.12:
             cache.record_stream(dice.choice(blocks), dice.randrange(streams))
         elif not blocks or share < 0.6:
@@ -50,8 +52,14 @@ def recorded(
     return snapshot(cache)
 
 
-def _switch(cache: Allocator) -> None:
-    if cache.diverted:
-        cache.end_pool(POOL)
-    else:
-        cache.begin_pool(POOL)
+def _switch(cache: Allocator, pool: tuple[int, int], *, drop: bool) -> tuple[int, int]:
+    """Begin or end to allocate from a private pool; return the pool for the next time."""
+    if not cache.diverted:
+        cache.begin_pool(pool)
+        return pool
+    cache.end_pool(pool)
+    if not drop:
+        return pool
+    for _ in range(cache.private[pool].uses):
+        cache.release_pool(pool)
+    return (0, pool[1] + 1)

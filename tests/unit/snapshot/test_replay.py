@@ -80,7 +80,7 @@ def test_private_pools_are_kept_apart(seed: int) -> None:
 
 
 def test_traces_without_pool_ids_find_the_pool_by_the_segments() -> None:
-    plain = runs.recorded(seed=2, pools=True, steps=120)
+    plain = runs.recorded(seed=2, pools=True, drops=False, steps=120)
     for event in plain["device_traces"][0]:
         del event["pool_id"]
 
