@@ -113,10 +113,11 @@ def report_of(
 
 def _nothing(tally: Tally, paths: Sequence[str]) -> InputError:
     reason = tally.faults.most_common(1)[0][0] if tally.faults else "it is empty"
+    hint = "--field NAME says which field holds the text or the messages"
     return InputError(
         f"no row could be counted: {reason}",
         location=Location(path=", ".join(paths)),
-        hint="--field NAME says which field holds the text or the messages",
+        hint=hint if tally.faults else None,
     )
 
 

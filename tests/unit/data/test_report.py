@@ -208,6 +208,15 @@ def test_rows_without_any_text_are_an_error_that_names_the_reason(
         report_of([write_lines([{"label": 1}] * 3)], tokenizer=tokenizer)
 
 
+def test_an_empty_file_is_not_sent_to_look_for_a_field(
+    tokenizer: str, write_lines: WriteLines
+) -> None:
+    with pytest.raises(InputError, match="it is empty") as caught:
+        report_of([write_lines([])], tokenizer=tokenizer)
+
+    assert caught.value.hint is None
+
+
 def test_what_is_not_counted_is_said(tokenizer: str, write_lines: WriteLines) -> None:
     rows = [{"messages": [{"role": "user", "content": "a"}]}, {"instruction": "a", "output": "b"}]
 
