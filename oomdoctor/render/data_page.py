@@ -56,9 +56,7 @@ def _lead(report: DataReport) -> tuple[str, ...]:
         else:
             sentences.append(f"No row exceeds {said}.")
     else:
-        sentences.append(
-            "No limit is in force: no row is cut, and the longest one sets the peak."
-        )
+        sentences.append("No limit is in force: no row is cut, and the longest one sets the peak.")
     peak = report.peak
     if peak.constant:
         sentences.append(
