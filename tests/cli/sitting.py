@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 PROMPT = "> "
 PATIENCE_S = 90
-INTERRUPT = b"\x03"
-PRESSES = 5
 
 
 @dataclass
@@ -62,9 +60,7 @@ def sit_down(
         if question is not None:
             sitting.asked.append(question)
         line = answer(question or sitting.asked[-1])
-        if line == INTERRUPT:
-            sitting.screen += _interrupt(leader)
-        elif isinstance(line, bytes):
+        if isinstance(line, bytes):
             os.write(leader, line)
         elif line is None:
             os.write(leader, b"\x04")
@@ -82,23 +78,9 @@ def sit_down(
 _REST: dict[int, str] = {}
 
 
-def _interrupt(leader: int) -> str:
-    """Press Ctrl-C, and again where it came just before Python began to wait for a line.
-
-    Python looks for signals before it reads; one that arrives between the two is noticed only when
-    the read ends, so a person presses twice.
-    """
-    shown = b""
-    for _ in range(PRESSES):
-        os.write(leader, INTERRUPT)
-        end = time.monotonic() + 1
-        while time.monotonic() < end:
-            ready, _, _ = select.select([leader], [], [], 0.05)
-            with suppress(OSError):  # the other end is closed
-                shown += os.read(leader, 65536) if ready else b""
-            if shown.replace(b"^C", b"").strip():
-                return shown.decode(errors="replace")
-    return shown.decode(errors="replace")
+def heed_interrupts() -> None:
+    """Let SIGINT interrupt a child, also where the tests run in the background of a shell."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _own(terminal: int) -> None:
@@ -107,6 +89,7 @@ def _own(terminal: int) -> None:
     import termios
 
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+    heed_interrupts()
 
 
 def _prompts(leader: int, process: subprocess.Popen[bytes]) -> Iterator[str]:

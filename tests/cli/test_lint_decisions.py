@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.cli.sitting import heed_interrupts
 from tests.conftest import clean_environment
 
 if TYPE_CHECKING:
@@ -165,7 +166,11 @@ def test_watch_lints_on_save_and_stops_at_ctrl_c(tmp_path: Path) -> None:
     command = ("-m", "oomdoctor", "lint", "train.yaml", "--watch", "--select", RULE)
     with shown.open("wb") as out:
         process = subprocess.Popen(
-            [sys.executable, *command], cwd=tmp_path, stdout=out, env=clean_environment()
+            [sys.executable, *command],
+            cwd=tmp_path,
+            stdout=out,
+            env=clean_environment(),
+            preexec_fn=heed_interrupts,  # noqa: PLW1509 - the tests start no threads
         )
         try:
             assert wait_for(shown, "1 error in 1 file", times=1)

@@ -18,6 +18,7 @@ from oomdoctor.errors import InputError, Location
 from oomdoctor.model.core import Finding, RuleFault, Verdict
 from oomdoctor.model.enums import Maturity, Severity, Truth
 from oomdoctor.model.plan import Diagnosis
+from tests.cli.sitting import heed_interrupts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,6 +159,7 @@ def test_a_running_command_can_be_interrupted(root: Path, tmp_path: Path) -> Non
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": str(root)},
+        preexec_fn=heed_interrupts,  # noqa: PLW1509 - the tests start no threads
     )
     time.sleep(2.0)
 
