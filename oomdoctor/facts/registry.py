@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING
 from oomdoctor.errors import UsageError
 from oomdoctor.facts import (
     table_config,
-    table_data,
     table_gpu,
     table_host,
     table_launch,
-    table_lint,
-    table_lint_checks,
-    table_lint_correctness,
-    table_lint_dist,
-    table_lint_memory,
-    table_lint_settings,
-    table_lint_training,
     table_model,
     table_oom,
     table_pools,
@@ -40,31 +32,55 @@ TABLES = (
     table_gpu,
     table_host,
     table_launch,
-    table_lint,
-    table_lint_checks,
-    table_lint_correctness,
-    table_lint_dist,
-    table_lint_memory,
-    table_lint_settings,
-    table_lint_training,
     table_run,
     table_config,
     table_serve,
     table_model,
     table_said,
-    table_data,
 )
 
 
 @cache
-def specs() -> Mapping[str, FactSpec]:
-    """Return all rows by key, in the order of the tables."""
+def _answered() -> Mapping[str, FactSpec]:
+    """Return the rows that an answer to a log is made of."""
     return {row.key: row for table in TABLES for row in table.ROWS}
+
+
+@cache
+def specs() -> Mapping[str, FactSpec]:
+    """Return all rows by key, in the order of the tables; those of lint and data come last."""
+    from oomdoctor.facts import (
+        table_data,
+        table_lint,
+        table_lint_checks,
+        table_lint_correctness,
+        table_lint_dist,
+        table_lint_memory,
+        table_lint_settings,
+        table_lint_training,
+    )
+
+    more = (
+        table_data,
+        table_lint,
+        table_lint_checks,
+        table_lint_correctness,
+        table_lint_dist,
+        table_lint_memory,
+        table_lint_settings,
+        table_lint_training,
+    )
+    return {**_answered(), **{row.key: row for table in more for row in table.ROWS}}
+
+
+def find(key: str) -> FactSpec | None:
+    """Return the row of `key`, None for an unknown one; loads only the tables that it needs."""
+    return _answered().get(key) or specs().get(key)
 
 
 def spec_of(key: str) -> FactSpec:
     """Return the row of `key`; an unknown key is a UsageError that names near ones."""
-    found = specs().get(key)
+    found = find(key)
     if found is None:
         raise UsageError(f"unknown fact {key!r}", hint=did_you_mean(key))
     return found

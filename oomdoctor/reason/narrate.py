@@ -155,9 +155,9 @@ def _worded(found: re.Match[str], fact: Fact) -> str:
 
 
 def _kind_of(key: str) -> Kind | None:
-    from oomdoctor.facts.registry import specs
+    from oomdoctor.facts.registry import find
 
-    spec = specs().get(key)
+    spec = find(key)
     return None if spec is None else spec.kind
 
 

@@ -142,12 +142,12 @@ def _askable(
 
 def _obtain(key: str) -> tuple[str, float] | None:
     """Return the command and its cost; figures of the failure message come with the message."""
-    from oomdoctor.facts.registry import specs
+    from oomdoctor.facts.registry import find
 
-    spec = specs().get(key)
+    spec = find(key)
     if spec is not None and spec.obtain is not None:
         return spec.obtain, spec.cost_s
-    message = specs().get("oom.requested")
+    message = find("oom.requested")
     if message is None or message.obtain is None or not key.startswith(_IN_MESSAGE):
         return None
     return message.obtain, message.cost_s

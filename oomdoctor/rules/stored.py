@@ -70,7 +70,8 @@ def changed(directory: str, stored: Stored | None, bundle: str = BUNDLE) -> froz
     Size first; the content is read only where a file is younger than the bundle. An installed
     package may hold the bundle alone.
     """
-    found = {path.removeprefix(f"{directory}/"): status for path, status in _files(directory)}
+    files = _files(directory, bundle)
+    found = {path.removeprefix(f"{directory}/"): status for path, status in files}
     present = {name: status for name, status in found.items() if belongs(name, bundle)}
     if stored and not present.keys() - {CAUSES, PRIORS}:
         return frozenset()
@@ -87,11 +88,11 @@ def changed(directory: str, stored: Stored | None, bundle: str = BUNDLE) -> froz
     return frozenset(names)
 
 
-def _files(directory: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield path and status of every YAML file below a directory."""
+def _files(directory: str, bundle: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield path and status of the YAML files below a directory, not of the other bundle's."""
     with os.scandir(directory) as entries:
         for entry in entries:
             if entry.name.endswith(".yaml"):
                 yield entry.path, entry.stat()
-            elif entry.is_dir(follow_symlinks=False):
-                yield from _files(entry.path)
+            elif belongs(entry.name, bundle) and entry.is_dir(follow_symlinks=False):
+                yield from _files(entry.path, bundle)

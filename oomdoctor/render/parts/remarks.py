@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.facts.registry import specs
+from oomdoctor.facts.registry import find
 from oomdoctor.model.enums import Kind
 from oomdoctor.render.layout import Line, Span, flow
 from oomdoctor.render.parts.pieces import INDENT, heading, paragraph, quoted, safe
@@ -56,7 +56,7 @@ def _said(fact: Fact) -> str:
 
 def printed(fact: Fact) -> str:
     """Print a fact's value in the unit of its kind."""
-    spec = specs().get(fact.key)
+    spec = find(fact.key)
     return fact_words(fact, is_size=spec is not None and spec.kind is Kind.BYTES)
 
 
