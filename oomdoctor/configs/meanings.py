@@ -45,6 +45,14 @@ CHECKPOINTED_QUANT = (  # what the name of a checkpoint says about its weights
     ("-4bit", "bnb4"),
     ("-fp8", "fp8"),
 )
+EVAL = {
+    "no": "no",
+    "none": "no",
+    "false": "no",
+    "steps": "steps",
+    "epoch": "epoch",
+    "epochs": "epoch",
+}
 STAGES = {
     "sft": "sft",
     "pt": "pretrain",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.configs import meanings, python_text, vocabulary_memory
 from oomdoctor.configs.claims import Claim, Table, both, count, flag, given, nothing, ratio, text
 from oomdoctor.configs.mapping import Dialect, open_end
+from oomdoctor.configs.names import HF_CONFIGS, TRL_CONFIGS
 from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -128,16 +129,7 @@ KEYS: Table = {
     "context": nothing,
     "recompute": nothing,
 }
-CONFIGS = (
-    "TrainingArguments",
-    "Seq2SeqTrainingArguments",
-    "SFTConfig",
-    "DPOConfig",
-    "GRPOConfig",
-    "KTOConfig",
-    "RewardConfig",
-    "ORPOConfig",
-)
+CONFIGS = (*HF_CONFIGS, *TRL_CONFIGS)
 OPTIMIZERS = frozenset(
     (
         "adamw",

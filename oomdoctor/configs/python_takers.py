@@ -5,22 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.configs import python_text
+from oomdoctor.configs.names import HF_CONFIGS, TRL_CONFIGS
 from oomdoctor.configs.setting import normal
 
 if TYPE_CHECKING:
     import ast
 
 TARGETS = {  # dialect: the calls that take its settings, the first that occurs is edited
-    "trl": ("SFTConfig", "DPOConfig", "GRPOConfig", "KTOConfig", "RewardConfig", "ORPOConfig"),
-    "hf_trainer": (
-        "TrainingArguments",
-        "Seq2SeqTrainingArguments",
-        "SFTConfig",
-        "DPOConfig",
-        "GRPOConfig",
-        "KTOConfig",
-        "RewardConfig",
-    ),
+    "trl": TRL_CONFIGS,
+    "hf_trainer": (*HF_CONFIGS, *TRL_CONFIGS),
     "unsloth": (
         "SFTConfig",
         "DPOConfig",

@@ -33,14 +33,6 @@ from oomdoctor.configs.claims import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-EVAL = {
-    "no": "no",
-    "none": "no",
-    "false": "no",
-    "steps": "steps",
-    "epoch": "epoch",
-    "epochs": "epoch",
-}
 # one row per converter: the names that people and libraries give the same thing
 _ROWS: tuple[tuple[str, Convert], ...] = (
     (
@@ -210,7 +202,7 @@ _ROWS: tuple[tuple[str, Convert], ...] = (
         """,
         when_true(Claim("train.resizes_embeddings", value=True)),
     ),
-    ("eval_strategy evaluation_strategy", word("eval.strategy", EVAL)),
+    ("eval_strategy evaluation_strategy", word("eval.strategy", meanings.EVAL)),
     (
         """
         per_device_eval_batch_size per_gpu_eval_batch_size eval_batch_size val_batch_size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import scalars
+from oomdoctor.configs import meanings, scalars
 from oomdoctor.configs.claims import (
     Claim,
     Convert,
@@ -21,15 +21,7 @@ if TYPE_CHECKING:
     from oomdoctor.configs.setting import Plain
 
 MAX_RATE = 100
-SAVES = {
-    "no": "no",
-    "none": "no",
-    "false": "no",
-    "steps": "steps",
-    "epoch": "epoch",
-    "epochs": "epoch",
-    "best": "best",
-}
+SAVES = {**meanings.EVAL, "best": "best"}
 
 
 def rate(value: Plain) -> Iterator[Claim]:

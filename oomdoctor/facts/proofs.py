@@ -42,11 +42,6 @@ def proofs(rule_name: str) -> tuple[Proof, ...]:
     return _recorded().get(rule_name, ())
 
 
-def proven_rules() -> tuple[str, ...]:
-    """Return the names of all proven rules."""
-    return tuple(_recorded())
-
-
 def proof_line(rule_name: str) -> str | None:
     """Return `proven with transformers 5.24.0, torch 2.13.0`, None for a rule without proof."""
     used: dict[str, set[str]] = {}

@@ -36,7 +36,6 @@ _ALIASES = {
     "plain": ("python",),
     "hf_trainer": ("hf_trainer", "trl"),
 }
-_TRL_CALLS = ("SFTConfig(", "DPOConfig(", "GRPOConfig(", "KTOConfig(", "RewardConfig(")
 # Engines and the spellings that they take; a flag of one engine is no advice for another.
 _ENGINES = {"vllm": ("vllm", "trl", "python"), "sglang": ("sglang", "python")}
 _ENGINE_FLAGS = frozenset({"vllm", "sglang"})
@@ -244,10 +243,13 @@ def _as_settings(settings: Mapping[str, Mapping[str, object]]) -> tuple[Patch, .
 
 def _dialects_of(readings: Sequence[ConfigReading], fix: Fix) -> tuple[str, ...]:
     """Return the spellings of a fix that the given configs take."""
+    from oomdoctor.configs.names import TRL_CONFIGS
+
     wanted: dict[str, None] = {}
     for reading in readings:
         names = _ALIASES.get(reading.dialect, (reading.dialect,))
-        if reading.dialect == "python" and not any(mark in reading.text for mark in _TRL_CALLS):
+        calls_trl = any(f"{name}(" in reading.text for name in TRL_CONFIGS)
+        if reading.dialect == "python" and not calls_trl:
             names = ("python", "hf_trainer", "trl")
         found = next((name for name in names if name in fix.patch), None)
         if found is not None:
