@@ -142,6 +142,20 @@ class GenerationSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CardSpec:
+    """What of a card decides which kernels run and what they allocate.
+
+    `capability` is (8, 0) for sm80; `processors` are its SMs; `total_bytes` is what it reports to
+    PyTorch.
+    """
+
+    name: str
+    capability: tuple[int, int]
+    processors: int
+    total_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """What runs on one card.
 

@@ -1,0 +1,1 @@
+"""Starts the worker, which alone knows torch, and speaks with it."""

@@ -1,0 +1,1 @@
+"""Runs jobs with torch on any device, real or made up; in a process of its own."""

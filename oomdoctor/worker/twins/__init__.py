@@ -1,0 +1,1 @@
+"""Models, adapters, optimizers and losses that allocate as those of a job do."""
