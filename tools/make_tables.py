@@ -1,7 +1,8 @@
 """Make the package's tables from the knowledge folder: `python tools/make_tables.py FOLDER`.
 
 FOLDER holds gpus.yaml, models.yaml and config_schemas.yaml; the result is
-oomdoctor/tables/{gpus,models,defaults}.json, one compact line per entry and sorted keys.
+oomdoctor/tables/{gpus,models,model_configs,defaults}.json, one compact line per entry and
+sorted keys.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 import yaml
 from default_rows import CONSTANT, FROM_SCHEMA, HISTORY
+from model_configs import completed, configs
 from published_models import ALIASES, PUBLISHED
 
 TABLES = Path(__file__).resolve().parent.parent / "oomdoctor" / "tables"
@@ -211,13 +213,15 @@ def _compact(value: object) -> str:
 
 
 def main(folder: Path) -> None:
-    """Make the three tables."""
+    """Make the four tables."""
     loaded = {
         name: yaml.safe_load((folder / f"{name}.yaml").read_text(encoding="utf-8"))
         for name in ("gpus", "models", "config_schemas")
     }
     write("gpus.json", gpu_rows(loaded["gpus"]["gpus"]))
-    write("models.json", model_rows(loaded["models"]["models"]))
+    models = completed(model_rows(loaded["models"]["models"]))
+    write("models.json", models)
+    write("model_configs.json", configs(models))
     write("defaults.json", default_rows(loaded["config_schemas"]))
 
 
