@@ -11,6 +11,7 @@ class Script:
     """Writes a stream event by event."""
 
     def __init__(self) -> None:
+        """Start with nothing."""
         self.allocations: list[Allocation] = []
         self.events: list[int] = []
         self.marks: list[Mark] = []

@@ -18,14 +18,14 @@ def test_categories_follow_from_what_an_allocation_outlives() -> None:
         if one.phase == "step 1"
     }
     layer = "model.layers.0.mlp"
-    assert "activation" == named["forward", "aten.mm.default", layer]
-    assert "temporary" == named["forward", "aten.mul.Tensor", layer]
-    assert "logits and loss" == named["forward", "aten.mm.default", "lm_head"]
-    assert "logits and loss" == named["forward", "aten._to_copy.default", ""]
-    assert "logits and loss" == named["backward", "aten._log_softmax_backward_data.default", ""]
-    assert "gradient" == named["backward", "aten.mm.default", layer]
-    assert "optimizer" == named["optimizer", "aten.zeros_like.default", ""]
-    assert "temporary" == named["optimizer", "aten._foreach_sqrt.default", ""]
+    assert named["forward", "aten.mm.default", layer] == "activation"
+    assert named["forward", "aten.mul.Tensor", layer] == "temporary"
+    assert named["forward", "aten.mm.default", "lm_head"] == "logits and loss"
+    assert named["forward", "aten._to_copy.default", ""] == "logits and loss"
+    assert named["backward", "aten._log_softmax_backward_data.default", ""] == "logits and loss"
+    assert named["backward", "aten.mm.default", layer] == "gradient"
+    assert named["optimizer", "aten.zeros_like.default", ""] == "optimizer"
+    assert named["optimizer", "aten._foreach_sqrt.default", ""] == "temporary"
 
 
 def test_what_the_tracer_said_stands() -> None:
@@ -33,7 +33,7 @@ def test_what_the_tracer_said_stands() -> None:
     run.phase("step 1")
     run.part("forward")
     run.make(10, category="workspace")
-    assert ("workspace",) == categorised(run.stream())
+    assert categorised(run.stream()) == ("workspace",)
 
 
 def test_what_load_leaves_is_weights() -> None:
@@ -42,7 +42,7 @@ def test_what_load_leaves_is_weights() -> None:
     run.make(10)
     run.free(run.make(20))
     run.phase("step 1")
-    assert ("weights", "temporary") == categorised(run.stream())
+    assert categorised(run.stream()) == ("weights", "temporary")
 
 
 def test_parts_add_up_to_the_peak() -> None:
@@ -52,17 +52,17 @@ def test_parts_add_up_to_the_peak() -> None:
     assert played.peak_allocated == sum(one.bytes for one in sheet.categories)
     assert played.peak_allocated == sum(one.bytes for one in sheet.parts)
     assert played.peak_allocated == sheet.total
-    assert 6 == len(sheet.parts)
+    assert len(sheet.parts) == 6
 
 
 def test_the_second_step_has_the_states_at_its_peak() -> None:
     stream = training()
     sheet = balance(stream, replay(stream))
     held = {one.name: one.bytes for one in sheet.categories}
-    assert 8 * MIB == held["weights"]
-    assert 16 * MIB == held["optimizer"]
-    assert 12 * MIB == held["activation"]
-    assert (8 + 16 + 16) * MIB + 512 == held["logits and loss"]
+    assert held["weights"] == 8 * MIB
+    assert held["optimizer"] == 16 * MIB
+    assert held["activation"] == 12 * MIB
+    assert held["logits and loss"] == (8 + 16 + 16) * MIB + 512
 
 
 def test_owners_are_folded_over_layers_largest_first() -> None:
@@ -70,23 +70,23 @@ def test_owners_are_folded_over_layers_largest_first() -> None:
     owners = balance(stream, replay(stream)).owners
     by_module = {(one.module, one.category): one for one in owners}
     layer = by_module["model.layers.*.mlp", "activation"]
-    assert (3, 18 * MIB) == (layer.allocations, layer.bytes)
+    assert (layer.allocations, layer.bytes) == (3, 18 * MIB)
     assert sorted((one.bytes for one in owners), reverse=True) == [one.bytes for one in owners]
 
 
 def test_as_many_owners_are_named_as_asked_for() -> None:
     stream = training()
-    assert 2 == len(balance(stream, replay(stream), owners=2).owners)
+    assert len(balance(stream, replay(stream), owners=2).owners) == 2
 
 
 def test_only_whole_numbers_of_a_path_are_folded() -> None:
-    assert "h.*.attn2.fc" == folded("h.11.attn2.fc")
-    assert "blocks.*" == folded("blocks.3")
+    assert folded("h.11.attn2.fc") == "h.*.attn2.fc"
+    assert folded("blocks.3") == "blocks.*"
 
 
 def test_the_balance_of_another_moment_can_be_asked_for() -> None:
     stream = training()
-    assert 8 * MIB == balance(stream, replay(stream), event=1).total
+    assert balance(stream, replay(stream), event=1).total == 8 * MIB
 
 
 def test_a_time_line_keeps_every_peak() -> None:

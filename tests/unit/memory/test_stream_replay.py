@@ -14,7 +14,7 @@ def test_peaks_are_counted_in_blocks_and_segments() -> None:
     run.make(1000)
     run.make(3 * MIB)
     played = replay(run.stream())
-    assert (1024 + 3 * MIB, 22 * MIB) == (played.peak_allocated, played.peak_reserved)
+    assert (played.peak_allocated, played.peak_reserved) == (1024 + 3 * MIB, 22 * MIB)
 
 
 def test_each_phase_has_its_own_peak() -> None:
@@ -25,9 +25,9 @@ def test_each_phase_has_its_own_peak() -> None:
     run.phase("step 1")
     run.make(20 * MIB)
     phases = {one.name: one for one in replay(run.stream()).phases}
-    assert 30 * MIB == phases["load"].allocated_bytes
-    assert 20 * MIB == phases["step 1"].allocated_bytes
-    assert 30 * MIB == phases["step 1"].reserved_bytes  # the block of 30 MiB is used again
+    assert phases["load"].allocated_bytes == 30 * MIB
+    assert phases["step 1"].allocated_bytes == 20 * MIB
+    assert phases["step 1"].reserved_bytes == 30 * MIB  # the block of 30 MiB is used again
 
 
 def test_what_a_phase_begins_with_counts_as_its_peak() -> None:
@@ -37,7 +37,7 @@ def test_what_a_phase_begins_with_counts_as_its_peak() -> None:
     run.phase("save")
     run.free(held)
     phases = {one.name: one.allocated_bytes for one in replay(run.stream()).phases}
-    assert 30 * MIB == phases["save"]
+    assert phases["save"] == 30 * MIB
 
 
 def test_an_emptied_cache_is_given_back_before_the_next_phase() -> None:
@@ -48,7 +48,7 @@ def test_an_emptied_cache_is_given_back_before_the_next_phase() -> None:
     run.phase("step 1")
     run.make(20 * MIB)
     phases = {one.name: one.reserved_bytes for one in replay(run.stream()).phases}
-    assert {"load": 30 * MIB, "step 1": 20 * MIB} == phases
+    assert phases == {"load": 30 * MIB, "step 1": 20 * MIB}
 
 
 def test_a_full_card_names_the_request_that_failed() -> None:
@@ -59,10 +59,10 @@ def test_a_full_card_names_the_request_that_failed() -> None:
     run.make(50 * MIB, "aten.mm.default", "model.layers.1.mlp")
     played = replay(run.stream(), capacity_bytes=100 * MIB)
     assert played.failed is not None
-    assert "model.layers.1.mlp" == played.failed.allocation.module
-    assert (1, 1) == (played.failed.event, played.failed.number)
+    assert played.failed.allocation.module == "model.layers.1.mlp"
+    assert (played.failed.event, played.failed.number) == (1, 1)
     assert played.oom is not None
-    assert (50 * MIB, 40 * MIB) == (played.oom.segment, played.oom.free)
+    assert (played.oom.segment, played.oom.free) == (50 * MIB, 40 * MIB)
 
 
 def test_a_card_that_is_just_large_enough_is_not_full() -> None:
@@ -84,7 +84,7 @@ def test_the_cache_is_given_back_before_a_request_fails() -> None:
     run.free(run.make(60 * MIB))
     run.make(70 * MIB)
     played = replay(run.stream(), capacity_bytes=100 * MIB)
-    assert (None, 1) == (played.failed, played.retries)
+    assert (played.failed, played.retries) == (None, 1)
 
 
 def test_settings_change_what_is_reserved() -> None:
@@ -94,7 +94,7 @@ def test_settings_change_what_is_reserved() -> None:
     run.make(41 * MIB)
     plain = replay(run.stream()).peak_reserved
     expandable = replay(run.stream(), settings="expandable_segments:True").peak_reserved
-    assert (86 * MIB, 60 * MIB) == (plain, expandable)
+    assert (plain, expandable) == (86 * MIB, 60 * MIB)
 
 
 def test_a_block_that_another_stream_uses_waits_for_it() -> None:
@@ -103,19 +103,19 @@ def test_a_block_that_another_stream_uses_waits_for_it() -> None:
     run.mark("use", "7", first)
     run.free(first)
     run.make(12 * MIB)
-    assert 12 * MIB == replay(run.stream()).peak_allocated
+    assert replay(run.stream()).peak_allocated == 12 * MIB
 
 
 def test_streams_do_not_share_blocks() -> None:
     run = Script()
     run.free(run.make(12 * MIB))
     run.make(12 * MIB, cuda_stream=3)
-    assert 24 * MIB == replay(run.stream()).peak_reserved
+    assert replay(run.stream()).peak_reserved == 24 * MIB
 
 
 def test_an_empty_stream_needs_nothing() -> None:
     played = replay(Script().stream())
-    assert (0, 0, ()) == (played.peak_allocated, played.peak_reserved, played.phases)
+    assert (played.peak_allocated, played.peak_reserved, played.phases) == (0, 0, ())
 
 
 def test_what_is_freed_twice_is_refused() -> None:
