@@ -5,7 +5,8 @@
 [rank0]:   File "train.py", line 9, in <module>
 [rank0]: torch.OutOfMemoryError: CUDA out of memory. ...     <- a failure; the stack ends in it
 ```
-A stack belongs to the failure that it ends in, else to the nearest one of the same writer.
+A stack belongs to the failure that it ends in, else to the nearest one of the same writer, and
+one that breaks off to the message of another rank right behind it.
 """
 
 from __future__ import annotations
@@ -52,6 +53,9 @@ def locate(
     for position, index in enumerate(places):
         if owned[position] is None:
             owned[position] = free.take_near(index) or quoted_code(document, index)
+    for position, index in enumerate(places):
+        if owned[position] is None and failures[position].kind == "gpu-oom":
+            owned[position] = free.take_of_a_peer(index)
     located = [
         Located(failure, places[position], owned[position])
         for position, failure in enumerate(failures)

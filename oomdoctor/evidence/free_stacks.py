@@ -20,6 +20,7 @@ Writer: TypeAlias = "tuple[str, int | None]"
 _TAIL_LINES = 8
 _GAP_LINES = 4
 _LEAD_LINES = 8
+_PEER_LINES = 8
 _FAR_LINES = 400
 
 
@@ -71,6 +72,24 @@ class FreeStacks:
             if stack.frames and stack.first > index:
                 after.append(stack)
         return self._take(after)
+
+    def take_of_a_peer(self, index: int) -> Stack | None:
+        """Take the stack of another rank that breaks off shortly before the line of this one.
+
+        Ranks run the same code, and people cut from what they all print at once: the frames of
+        one and the message of another stay.
+        """
+        rank = self._document.lines[index].rank
+        if rank is None:
+            return None
+        peers = (
+            stack
+            for (_, other), own in self._stacks.items()
+            if other not in (None, rank)
+            for stack in own
+            if stack.frames and stack.ending is None and 0 < index - stack.last <= _PEER_LINES
+        )
+        return self._take(sorted(peers, key=lambda stack: -stack.last))
 
     def _take(self, wanted: Iterable[Stack]) -> Stack | None:
         """Take the first of `wanted` that is still there."""

@@ -18,7 +18,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from oomdoctor.evidence.frames import Frame
+from oomdoctor.evidence.frames import Frame, is_ornament
 from oomdoctor.evidence.libraries import is_installed, library_of
 from oomdoctor.evidence.phase import inference_only, phase_of
 from oomdoctor.evidence.stacks import Stack, stacks
@@ -87,6 +87,8 @@ def quoted_code(document: Document, index: int) -> Stack | None:
     for before in range(index - 1, max(-1, index - 1 - _CODE_LOOKBACK), -1):
         other = document.lines[before]
         if (other.stream, other.rank) != (line.stream, line.rank) or not other.text.strip():
+            continue
+        if is_ornament(other.text):
             continue
         if len(other.text) > _CODE_CHARS or _code_line().match(other.text) is None:
             return None

@@ -93,6 +93,19 @@ def test_code_alone_tells_the_operator() -> None:
     assert value(trace("code_alone").failures[0], "run.operator") == "gelu"
 
 
+def test_code_alone_above_its_carets_tells_the_operator() -> None:
+    failure = trace("code_alone_with_carets").failures[0]
+
+    assert value(failure, "run.operator") == "scaled_dot_product_attention"
+
+
+def test_frames_that_break_off_serve_the_message_of_another_rank() -> None:
+    failure = trace("frames_of_one_rank_message_of_another").failures[0]
+
+    assert (failure.rank, value(failure, "run.rank")) == (3, 3)
+    assert value(failure, "trace.code") == "return F.linear(input, self.weight, self.bias)"
+
+
 def test_log_lines_tell_the_phase_where_the_stack_does_not() -> None:
     failure = read(raw_text("logs", "evaluation_after_training.txt")).failures[0]
 
