@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 from default_rows import CONSTANT, FROM_SCHEMA, HISTORY
 from model_configs import completed, configs
+from more_models import MORE_ALIASES, more_rows
 from published_models import ALIASES, PUBLISHED
 
 TABLES = Path(__file__).resolve().parent.parent / "oomdoctor" / "tables"
@@ -219,8 +220,12 @@ def main(folder: Path) -> None:
         for name in ("gpus", "models", "config_schemas")
     }
     write("gpus.json", gpu_rows(loaded["gpus"]["gpus"]))
-    models = completed(model_rows(loaded["models"]["models"]))
-    write("models.json", models)
+    models = completed(model_rows(loaded["models"]["models"]) + more_rows())
+    for one in models:
+        names = [*one.get("aliases", ()), *MORE_ALIASES.get(one["name"], ())]
+        one.update({"aliases": list(dict.fromkeys(names))} if names else {})
+    bare = [{key: value for key, value in row.items() if key != "config"} for row in models]
+    write("models.json", bare)
     write("model_configs.json", configs(models))
     write("defaults.json", default_rows(loaded["config_schemas"]))
 

@@ -22,6 +22,8 @@ TWINS = {
     "baichuan-inc/Baichuan2-13B-Chat": "Llama",
     "internlm/internlm-7b": "Llama",
     "internlm/internlm2-7b": "Llama",
+    "internlm/internlm-20b": "Llama",
+    "internlm/internlm2-20b": "Llama",
 }
 _SHAPES: dict[str, tuple[int, ...]] = {  # hidden, width, layers, heads, key/value heads, vocabulary
     "Qwen/Qwen1.5-7B": (4096, 11008, 32, 32, 32, 151936),
@@ -62,6 +64,14 @@ _PLAIN = {
     "RobertaModel": "roberta",
     "DebertaV2Model": "deberta-v2",
     "ViTForImageClassification": "vit",
+    "SmolLM3ForCausalLM": "smollm3",
+    "Olmo3ForCausalLM": "olmo3",
+    "SeedOssForCausalLM": "seed_oss",
+    "Glm4ForCausalLM": "glm4",
+    "Cohere2ForCausalLM": "cohere2",
+    "Starcoder2ForCausalLM": "starcoder2",
+    "StableLmForCausalLM": "stablelm",
+    "NemotronForCausalLM": "nemotron",
     "Glm": "glm",
     "Llama": "llama",
     "Qwen2": "qwen2",
@@ -89,6 +99,8 @@ def configs(rows: list[Row]) -> dict[str, Row]:
 
 def _config(row: Row) -> Row:
     architecture = TWINS.get(row["name"], row["architecture"])
+    if "config" in row:
+        return _without_none({"architectures": [row["architecture"]], **row["config"]})
     special = {**SPECIAL, **VISION}.get(architecture)
     made = special(row) if special is not None else plain(row, _PLAIN[architecture])
     if "library" not in made and row["name"] not in TWINS:

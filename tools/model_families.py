@@ -50,6 +50,10 @@ _FAMILY: dict[str, Row] = {
         "position_biased_input": False,
         "max_relative_positions": -1,
     },
+    "seed_oss": {"attention_bias": True},
+    "glm4": {"partial_rotary_factor": 0.5},
+    "stablelm": {"use_qkv_bias": True, "partial_rotary_factor": 0.25},
+    "starcoder2": {"sliding_window": 4096},
     "gpt_neox": {"use_parallel_residual": True, "rotary_pct": 0.25},
 }
 

@@ -34,7 +34,8 @@ def test_a_name_finds_its_model(name: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["Qwen/Qwen1.5-4B", "codellama/CodeLlama-7b-hf", "my/bot-7b", "roberta", "t5", "", "/"]
+    "name",
+    ["Qwen/Qwen1.5-32B", "codellama/CodeLlama-70b-hf", "my/bot-7b", "roberta", "t5", "", "/"],
 )
 def test_no_family_is_taken_for_another(name: str) -> None:
     assert models.lookup(name) is None
