@@ -121,6 +121,23 @@ MARKS: tuple[Mark, ...] = (
         ),
     ),
     Mark(
+        "load",
+        scoped=(
+            ("vllm/model_executor/models/", "__init__"),
+            ("vllm/model_executor/layers/", "__init__"),
+            ("sglang/srt/models/", "__init__"),
+            ("sglang/srt/layers/", "__init__"),
+            ("text_generation_server/models/__init__", "get_model"),
+            ("text_generation_server/models/flash_", "__init__"),
+            ("text_generation_server/models/custom_modeling/", "__init__"),
+            ("lmdeploy/pytorch/models/", "__init__"),
+            ("tensorrt_llm/_torch/models/", "__init__"),
+            ("exllamav2/", "load load_gen load_autosplit*"),
+            ("llama_cpp/", "__init__"),
+            ("faster_whisper/", "__init__"),
+        ),
+    ),
+    Mark(
         "serve-start",
         functions="from_engine_args initialize_kv_cache* _initialize_kv_cache* allocate_cpu_cache"
         " allocate_gpu_cache allocate_kv_cache* _allocate_kv_cache* initialize_cache"
@@ -164,8 +181,10 @@ MARKS: tuple[Mark, ...] = (
         " _load_parameter_into_model load_diffusion_model* load_checkpoint_guess_config"
         " create_weights _load_model load_adapter load_lora* load_unet load_file from_single_file"
         " model_load* _materialize_copy process_weights_after_loading build_model setup_model"
-        " convert_and_load_state_dict_in_model load_tokenizer_and_model",
-        files="vllm/model_executor/model_loader/",
+        " convert_and_load_state_dict_in_model load_tokenizer_and_model initialize_model"
+        " _initialize_model make_layers",
+        files="vllm/model_executor/model_loader/ sglang/srt/model_loader/"
+        " text_generation_server/utils/weights",
         calls=".from_pretrained( load_checkpoint_in_model( safe_open(",
     ),
     Mark(

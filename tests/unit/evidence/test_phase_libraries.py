@@ -42,6 +42,13 @@ STACKS = [
     ("eval", f"pytorch_lightning/trainer/trainer.py test|m.py test_step|{LAYERS}"),
     ("resume", (f"{PL}/trainer/connectors/checkpoint_connector.py resume_start"
      "|torch/serialization.py load")),
+    ("load", ("text_generation_server/models/__init__.py get_model|text_generation_server/models/"
+     "flash_mistral.py __init__|text_generation_server/models/custom_modeling/m.py __init__")),
+    ("load", "vllm/worker/worker.py init_device|vllm/model_executor/models/qwen2.py __init__"),
+    ("load", "sglang/srt/managers/scheduler.py __init__|sglang/srt/models/qwen2.py __init__"),
+    ("load", "app.py main|faster_whisper/transcribe.py __init__"),
+    ("serve-profile", ("text_generation_server/server.py Warmup|text_generation_server/models/"
+     "flash_causal_lm.py warmup|text_generation_server/models/custom_modeling/m.py forward")),
     ("prepare", ("t.py main|accelerate/accelerator.py prepare_model|torch/nn/parallel/"
      "distributed.py __init__|torch/nn/parallel/distributed.py _ddp_init_helper")),
     ("prepare", ("megatron/training/training.py setup_model_and_optimizer|megatron/core/optimizer/"
