@@ -1,1 +1,1 @@
-"""Estimates: which engine speaks, what it says, and on which cards the job fits."""
+"""What a job will need on which card, before it is started: estimates and plans."""

@@ -1,0 +1,42 @@
+"""Which engine speaks: the simulation wherever torch is there, else the formula, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from oomdoctor.model.estimate import FORMULA, SIMULATE
+
+if TYPE_CHECKING:
+    from oomdoctor.estimating.peak import Peak
+    from oomdoctor.estimating.shapes import Shape
+    from oomdoctor.model.job import Job
+
+NO_TORCH = "torch is not installed beside oomdoctor; `pip install 'oomdoctor[lab]'` brings it"
+
+
+class Engine(Protocol):
+    """Says the peak of a job and of other batches of it."""
+
+    name: str
+    settings: str
+
+    def peak(self, job: Job) -> Peak:
+        """Return the peak with all that is known of it."""
+        ...
+
+    def at(self, job: Job, shape: Shape) -> Peak:
+        """Return the peak of another batch of the job."""
+        ...
+
+    def under(self, settings: str) -> Engine:
+        """Return the engine under other settings of the allocator."""
+        ...
+
+
+def engine_wanted(asked: str | None) -> tuple[str, str | None]:
+    """Return the engine to begin with, and why it is not the simulation where nobody chose."""
+    from oomdoctor.estimating.simulation import torch_is_there
+
+    if asked is not None:
+        return asked, None
+    return (SIMULATE, None) if torch_is_there() else (FORMULA, NO_TORCH)

@@ -1,0 +1,83 @@
+"""The largest batch and length on a card, and what one row or 1,000 tokens more take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.estimating.shapes import LONGEST, Shape, longest, shape_of
+from oomdoctor.estimating.verdicts import word_for
+from oomdoctor.model.estimate import FITS, Limit, Rates
+from oomdoctor.units import format_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from oomdoctor.estimating.engine import Engine
+    from oomdoctor.estimating.outside import Outside
+    from oomdoctor.model.job import CardSpec, Job
+
+MOST_ROWS = 1 << 14
+STEP = 64
+"""Lengths are told in whole multiples of it."""
+THOUSAND = 1000
+
+
+def limits(
+    engine: Engine, job: Job, cards: Sequence[CardSpec], beside: Outside
+) -> tuple[Limit, ...]:
+    """Return the largest batch and, where rows have a length, the largest length on each card."""
+    base = shape_of(job)
+    found: list[Limit] = []
+    for card in cards:
+
+        def fits(shape: Shape, card: CardSpec = card) -> bool:
+            return word_for(engine.at(job, shape), card.total_bytes, beside) == FITS
+
+        rows = largest(lambda rows: fits(Shape(rows, base.length)), start=base.rows, most=MOST_ROWS)
+        found.append(Limit(card=card.name, what="batch", largest=rows, capped=rows >= MOST_ROWS))
+        if base.length is None:
+            continue
+        most = min(longest(job), LONGEST) // STEP
+        start = max(1, base.length // STEP)
+        steps = largest(lambda one: fits(Shape(base.rows, one * STEP)), start=start, most=most)
+        found.append(
+            Limit(card=card.name, what="length", largest=steps * STEP, capped=steps >= most)
+        )
+    return tuple(found)
+
+
+def largest(fits: Callable[[int], bool], *, start: int, most: int) -> int:
+    """Return the largest number from 1 to `most` that fits, 0 where none does.
+
+    What is smaller than something that fits is taken to fit as well.
+    """
+    low, high = 0, min(start, most)
+    while fits(high):
+        low = high
+        if high == most:
+            return most
+        high = min(2 * high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if fits(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def rates(engine: Engine, job: Job) -> Rates:
+    """Return what one row more, and 1,000 tokens more, add to the allocated peak."""
+    base = shape_of(job)
+    here = engine.at(job, base).allocated
+    wider = engine.at(job, Shape(base.rows + 1, base.length)).allocated
+    how = "one row more"
+    thousand = None
+    if base.length is not None:
+        longer = engine.at(job, Shape(base.rows, base.length + THOUSAND)).allocated
+        thousand = (longer - here) // base.rows
+        how = (
+            f"one row of {format_count(base.length)} tokens more,"
+            f" and 1,000 tokens more from {format_count(base.length)} on"
+        )
+    return Rates(row_bytes=wider - here, thousand_tokens_bytes=thousand, how=how)

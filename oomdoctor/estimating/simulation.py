@@ -1,0 +1,141 @@
+"""The simulation: streams of a job traced by the worker, and those of other batches from growth."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Protocol
+
+from oomdoctor.estimating import bands
+from oomdoctor.estimating.growth import Growth, laws_of
+from oomdoctor.estimating.peak import bare_peak, peak_of_stream
+from oomdoctor.estimating.shapes import Shape, longest, shape_of, with_few_layers, with_shape
+from oomdoctor.lab.protocol import TraceRequest, encode
+from oomdoctor.model.estimate import SIMULATE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from oomdoctor.estimating.peak import Peak
+    from oomdoctor.memory.stream import Stream
+    from oomdoctor.model.job import CardSpec, Job
+
+WIDER, LONGER = 2, 2
+
+
+class Tracer(Protocol):
+    """Who traces: the session with a worker, or a test."""
+
+    def trace(self, request: TraceRequest) -> Stream:
+        """Return the stream of a job; WorkerError where it cannot be traced."""
+        ...
+
+
+def torch_is_there() -> bool:
+    """Say whether this interpreter could import torch; it is looked for, not imported."""
+    try:
+        return find_spec("torch") is not None
+    except (ImportError, ValueError):
+        return False
+
+
+class Simulation:
+    """Traces jobs on one card, each once; `settings` are those of the allocator."""
+
+    name = SIMULATE
+
+    def __init__(
+        self,
+        tracer: Tracer,
+        card: CardSpec,
+        *,
+        settings: str = "",
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        """Trace nothing yet."""
+        self.card = card
+        self.settings = settings
+        self._tracer = tracer
+        self._say = say or (lambda _: None)
+        self._streams: dict[str, Stream] = {}
+        self._growths: dict[str, Growth | None] = {}
+        self.traced = 0
+
+    def under(self, settings: str) -> Simulation:
+        """Return the same traces under other settings of the allocator."""
+        other = Simulation(self._tracer, self.card, settings=settings, say=self._say)
+        other._streams, other._growths = self._streams, self._growths
+        return other
+
+    def stream(self, job: Job, *, phases: Sequence[str] = ()) -> Stream:
+        """Return the stream of a job, traced now or before."""
+        key = json.dumps([encode(job), *phases], sort_keys=True, default=str)
+        if key not in self._streams:
+            request = TraceRequest(job=job, card=self.card, phases=tuple(phases))
+            self._streams[key] = self._tracer.trace(request)
+            self.traced += 1
+        return self._streams[key]
+
+    def peak(self, job: Job) -> Peak:
+        """Return the peak of a job with all that is known of it."""
+        return self._peak(self.stream(job))
+
+    def at(self, job: Job, shape: Shape) -> Peak:
+        """Return the peak of another batch of a job: from its growth, else by another trace."""
+        if shape == shape_of(job):
+            return self._bare(self.stream(job))
+        growth = self.growth(job)
+        if growth is not None:
+            return self._bare(growth.at(shape))
+        return self._bare(self.stream(with_shape(job, shape)))
+
+    def checked(self, job: Job, shape: Shape) -> tuple[Peak, float]:
+        """Trace another batch, and say by how much its growth would have been off."""
+        traced = self._bare(self.stream(with_shape(job, shape)))
+        computed = self.at(job, shape)
+        return traced, abs(computed.allocated / max(traced.allocated, 1) - 1)
+
+    def growth(self, job: Job) -> Growth | None:
+        """Return how a job's allocations grow; None where only whole traces can tell."""
+        key = json.dumps(encode(job), sort_keys=True, default=str)
+        if key not in self._growths:
+            self._growths[key] = self._learned(job)
+        return self._growths[key]
+
+    def _learned(self, job: Job) -> Growth | None:
+        few = with_few_layers(job)
+        if few is None:
+            return None
+        self._say("tracing a few layers with other batches")
+        base = shape_of(job)
+        rows = base.rows * WIDER
+        length = _other_length(base, longest(job))
+        plain = self.stream(few)
+        wide = self.stream(with_shape(few, Shape(rows, base.length)))
+        long = None if length is None else self.stream(with_shape(few, Shape(base.rows, length)))
+        laws = laws_of(
+            plain, wide, long, rows=rows / base.rows, length=(length or 1) / (base.length or 1)
+        )
+        return Growth(self.stream(job), base, laws)
+
+    def _peak(self, stream: Stream) -> Peak:
+        band = bands.PLAIN_SIMULATION if stream.facts.get("plain") else bands.SIMULATION
+        versions = stream.facts.get("versions")
+        return peak_of_stream(
+            stream,
+            settings=self.settings,
+            up=band.up,
+            down=band.down,
+            versions=versions if isinstance(versions, dict) else {},
+        )
+
+    def _bare(self, stream: Stream) -> Peak:
+        band = bands.PLAIN_SIMULATION if stream.facts.get("plain") else bands.SIMULATION
+        return bare_peak(stream, settings=self.settings, up=band.up, down=band.down)
+
+
+def _other_length(base: Shape, most: int) -> int | None:
+    """Return another length to trace: twice as long, or half where the model takes no more."""
+    if base.length is None:
+        return None
+    return base.length * LONGER if base.length * LONGER <= most else max(1, base.length // LONGER)
