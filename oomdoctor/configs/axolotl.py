@@ -12,8 +12,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import hf_trainer, meanings, scalars, trl, vocabulary_training
-from oomdoctor.configs.claims import Claim, Table, given, nothing, when_true, word
+from oomdoctor.configs import (
+    hf_trainer,
+    meanings,
+    scalars,
+    trl,
+    vocabulary_job,
+    vocabulary_training,
+)
+from oomdoctor.configs.claims import Claim, Table, both, given, nothing, when_true, word
 from oomdoctor.configs.mapping import Dialect
 from oomdoctor.model.enums import Origin
 
@@ -70,13 +77,13 @@ def _pure(name: str) -> tuple[Claim, ...]:
 
 
 KEYS: Table = {
-    "adapter": _adapter,
+    "adapter": both(_adapter, vocabulary_job.adapter_kind),
     "bf16": _bf16,
     "bfloat16": when_true(*_pure("bf16")),
     "float16": when_true(*_pure("fp16")),
     "batch_size": nothing,
     "plugins": _plugins,
-    "rl": word("job.task", meanings.STAGES),
+    "rl": both(word("job.task", meanings.STAGES), vocabulary_job.variant),
     "reward_model": when_true(Claim("job.task", "reward")),
     "lora_target_linear": when_true(Claim("lora.targets", "all-linear")),
     "lora_r": nothing,

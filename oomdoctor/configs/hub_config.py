@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.configs import meanings, scalars
 from oomdoctor.configs.claims import Claim, Table, dtype_of
 from oomdoctor.configs.mapping import Dialect, open_end
+from oomdoctor.configs.network import json_of
 from oomdoctor.model.enums import Origin
 
 if TYPE_CHECKING:
@@ -96,6 +97,9 @@ def derived(settings: Settings) -> Iterator[tuple[Claim, Setting]]:
     yield from _kind(settings)
     yield from _positions(settings, prefixes)
     yield from _quantised(settings)
+    kind = settings.get("model_type")
+    if kind is not None:
+        yield Claim("model.config", json_of(settings)), kind
 
 
 def _kv_heads(

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import hf_trainer, meanings, parallel, scalars
-from oomdoctor.configs.claims import Claim, Table, count, given, nothing, ratio, text
+from oomdoctor.configs import hf_trainer, meanings, parallel, scalars, vocabulary_job
+from oomdoctor.configs.claims import Claim, Table, both, count, given, nothing, ratio, text
 from oomdoctor.configs.mapping import Dialect
 from oomdoctor.model.enums import Origin
 
@@ -61,7 +61,7 @@ def _finetuning(value: Plain) -> Iterator[Claim]:
 
 
 KEYS: Table = {
-    "finetuning_type": _finetuning,
+    "finetuning_type": both(_finetuning, vocabulary_job.adapter_kind),
     "quantization_method": nothing,
     "peft_config.r": count("lora.rank"),
     "peft_config.lora_alpha": ratio("lora.alpha"),

@@ -11,8 +11,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.configs import meanings, parallel, scalars, vocabulary_lint, vocabulary_training
-from oomdoctor.configs.claims import Claim, Table, count, dtype, flag, ratio
+from oomdoctor.configs import (
+    meanings,
+    parallel,
+    scalars,
+    vocabulary_job,
+    vocabulary_lint,
+    vocabulary_training,
+)
+from oomdoctor.configs.claims import Claim, Table, both, count, dtype, flag, ratio
 from oomdoctor.configs.mapping import Dialect
 
 if TYPE_CHECKING:
@@ -39,8 +46,9 @@ KEYS: Table = {
     "compile.enable": flag("compile.on"),
     "activation_checkpoint.mode": _mode,
     "optimizer.name": meanings.optimizer,
-    "optimizer.implementation": lambda value: iter(
-        (Claim("optimizer.fused", value=value == "fused"),)
+    "optimizer.implementation": both(
+        lambda value: iter((Claim("optimizer.fused", value=value == "fused"),)),
+        vocabulary_job.implementation,
     ),
     "optimizer.lr": vocabulary_lint.rate,
     "optimizer.weight_decay": ratio("train.weight_decay"),

@@ -90,6 +90,8 @@ KEYS: Table = {
     "model.lora_dropout": ratio("lora.dropout"),
     "optimizer": nothing,
     "loss._component_": _loss,
+    "loss.num_output_chunks": count("loss.chunk"),
+    "enable_activation_offloading": flag("train.offloads_activations"),
     "enable_activation_checkpointing": flag("train.grad_checkpointing"),
     "optimizer_in_bwd": flag("optimizer.in_backward"),
     "fsdp_cpu_offload": parallel.offload("dist.param_offload"),

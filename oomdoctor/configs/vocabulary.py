@@ -11,6 +11,7 @@ from oomdoctor.configs import (
     vocabulary_checks,
     vocabulary_correctness,
     vocabulary_dist,
+    vocabulary_job,
     vocabulary_lint,
     vocabulary_memory,
     vocabulary_run,
@@ -92,7 +93,7 @@ _ROWS: tuple[tuple[str, Convert], ...] = (
         use_grad_checkpointing fsdp_activation_checkpointing
         enable_checkpointing_activations recompute_activations
         """,
-        meanings.checkpointing,
+        both(meanings.checkpointing, vocabulary_job.offloaded),
     ),
     (
         "disable_gradient_checkpointing no_gradient_checkpointing",
@@ -189,7 +190,7 @@ _ROWS: tuple[tuple[str, Convert], ...] = (
     ),
     ("use_dora peft_use_dora dora", flag("lora.dora")),
     ("use_peft use_lora lora enable_lora_training use_peft_lora use_qlora", flag("lora.on")),
-    ("adapter peft_type peft_method", given("lora.on")),
+    ("adapter peft_type peft_method", both(given("lora.on"), vocabulary_job.adapter_kind)),
     (
         "full_finetuning full_finetune full_ft",
         flag("train.full_finetune"),
@@ -242,6 +243,7 @@ def table() -> Mapping[str, Convert]:
         *vocabulary_correctness.ROWS,
         *vocabulary_memory.ROWS,
         *vocabulary_dist.ROWS,
+        *vocabulary_job.ROWS,
     )
     return expand((*vocabulary_run.ROWS, *lint, *_ROWS, *vocabulary_training.ROWS))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.configs import scalars
-from oomdoctor.configs.claims import Claim, Convert, dtype, dtype_of, flag, given, text, word
+from oomdoctor.configs.claims import Claim, Convert, both, dtype, dtype_of, flag, given, text, word
+from oomdoctor.configs.vocabulary_job import projected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +25,7 @@ def storage(value: Plain) -> Iterator[Claim]:
 
 
 ROWS: tuple[tuple[str, Convert], ...] = (
-    ("optim_args", text("optimizer.args")),
+    ("optim_args", both(text("optimizer.args"), projected)),
     ("ddp_find_unused_parameters find_unused_parameters", flag("dist.find_unused")),
     ("ddp_static_graph static_graph", flag("dist.static_graph")),
     ("trainable_token_indices lora_trainable_token_indices", given("lora.token_indices")),

@@ -51,6 +51,7 @@ def specs() -> Mapping[str, FactSpec]:
     """Return all rows by key, in the order of the tables; those of lint and data come last."""
     from oomdoctor.facts import (
         table_data,
+        table_job,
         table_lint,
         table_lint_checks,
         table_lint_correctness,
@@ -62,6 +63,7 @@ def specs() -> Mapping[str, FactSpec]:
 
     more = (
         table_data,
+        table_job,
         table_lint,
         table_lint_checks,
         table_lint_correctness,
