@@ -14,7 +14,7 @@ from oomdoctor.extras import Library, need
 from oomdoctor.render.escape import visible
 
 if TYPE_CHECKING:
-    from oomdoctor.render.page import Chart, Page
+    from oomdoctor.render.page import Chart, Curve, Page
 
 TEMPLATES = Path(__file__).parent / "templates"
 LEAST = 0.5
@@ -39,7 +39,14 @@ def _environment() -> Library:
     )
     environment.filters["shown"] = visible
     environment.filters["widths"] = widths
+    environment.filters["drawn"] = _drawn
     return environment
+
+
+def _drawn(curve: Curve) -> object:
+    from oomdoctor.render.pictures_svg import drawn
+
+    return drawn(curve)
 
 
 def widths(chart: Chart) -> list[str]:

@@ -41,21 +41,70 @@ class ChartBar(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """Bars of one scale, with a caption that says what they show, and what marked ones are."""
+    """Bars of one scale, with a caption that says what they show, and what marked ones are.
+
+    `amount` heads what stands beside the bars.
+    """
 
     caption: str
     label: str
     bars: tuple[ChartBar, ...]
     legend: str = ""
+    amount: str = "count"
+
+
+class HeatCell(NamedTuple):
+    """One cell: its text, and a word of `HeatMap.words` that decides its colour and sign."""
+
+    text: str
+    word: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatMap:
+    """A table of coloured cells; `down` and `across` name what its rows and columns are.
+
+    `words` are those of the cells with what they mean: good, aside and bad in that order.
+    """
+
+    caption: str
+    down: str
+    across: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[HeatCell, ...]], ...]
+    words: tuple[tuple[str, str], ...] = ()
+
+
+class CurvePoint(NamedTuple):
+    """A point of a curve: how much, of which stretch, and how many steps it stands for."""
+
+    value: float
+    stretch: str
+    steps: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """Values over time, from zero up; `lines` are levels to compare with, by name.
+
+    `top` is the label of the highest value.
+    """
+
+    caption: str
+    points: tuple[CurvePoint, ...]
+    top: str
+    lines: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A part of the page: sentences first, then the picture, then the figures."""
+    """A part of the page: sentences first, then the pictures, then the figures."""
 
     title: str
     sentences: tuple[str, ...] = ()
     chart: Chart | None = None
+    heat: HeatMap | None = None
+    curve: Curve | None = None
     table: Table | None = None
 
 

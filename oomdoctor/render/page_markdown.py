@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 from oomdoctor import __version__
 from oomdoctor.render.escape import code_block, markdown
+from oomdoctor.render.layout import plain
+from oomdoctor.render.theme import Theme
 
 if TYPE_CHECKING:
     from oomdoctor.render.page import Chart, Page, Section, Table
 
 BAR = 40
+WIDTH = 80
 
 
 def page_markdown(page: Page) -> str:
@@ -33,6 +36,12 @@ def _section(section: Section) -> list[str]:
     parts = [f"### {markdown(section.title)}", *map(markdown, section.sentences)]
     if section.chart is not None:
         parts.append(_chart(section.chart))
+    if section.heat is not None or section.curve is not None:
+        from oomdoctor.render.pictures_text import curve_lines, heat_table
+
+        parts += [heat_table(section.heat, _cell)] if section.heat is not None else []
+        if section.curve is not None:
+            parts.append(code_block(plain(curve_lines(section.curve, Theme(width=WIDTH)))))
     if section.table is not None:
         parts.append(_table(section.table))
     return [part for part in parts if part]

@@ -48,6 +48,11 @@ def _section(section: Section, theme: Theme) -> list[Line]:
         lines += paragraph(sentence, theme, first=INDENT)
     if section.chart is not None:
         lines += _chart(section.chart, theme)
+    if section.heat is not None or section.curve is not None:
+        from oomdoctor.render.pictures_text import curve_lines, heat_lines
+
+        lines += heat_lines(section.heat, theme) if section.heat is not None else []
+        lines += curve_lines(section.curve, theme) if section.curve is not None else []
     if section.table is not None:
         lines += _table(section.table, theme)
     return lines

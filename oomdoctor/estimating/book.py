@@ -1,0 +1,73 @@
+"""The book of facts of a job to estimate: flags first, then configs and the files they name."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from oomdoctor.evidence.source import STDIN_ID, read_source
+from oomdoctor.facts.book import FactBook
+from oomdoctor.gathering import joined_texts
+from oomdoctor.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import BinaryIO
+
+    from oomdoctor.configs.dialect import ConfigReading
+    from oomdoctor.model.core import Fact
+
+MOST_FILES = 20
+
+
+class Configs(NamedTuple):
+    """What was read of the configs of a job, with remarks on them."""
+
+    readings: tuple[ConfigReading, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def read_configs(paths: Sequence[str], *, stdin: BinaryIO | None = None) -> Configs:
+    """Read configs and the files that they name; InputError where one that was given is none."""
+    from oomdoctor.configs.links import linked
+    from oomdoctor.configs.reader import read_config
+
+    waiting = list(paths)
+    seen: set[str] = set()
+    readings: list[ConfigReading] = []
+    notes: list[str] = []
+    while waiting and len(seen) < MOST_FILES:
+        path = waiting.pop(0)
+        mark = path if path == "-" else os.path.realpath(path)
+        if mark in seen:
+            continue
+        seen.add(mark)
+        source = read_source(path, stdin=stdin)
+        name = STDIN_ID if path == "-" else path
+        found = read_config(source.text, name=name, path=None if path == "-" else path)
+        readings += found
+        notes += [*source.notes, *(note for one in found for note in one.notes)]
+        waiting += linked(found)
+    return Configs(tuple(readings), tuple(dict.fromkeys(notes)))
+
+
+def book_of(configs: Configs, given: Sequence[Fact], *, replaced: Iterable[str] = ()) -> FactBook:
+    """Merge what a person states with what configs say, and derive what follows.
+
+    `replaced` are starts of keys that configs are not asked for, because flags say it all.
+    """
+    from oomdoctor.facts import derive, derive_lint
+    from oomdoctor.facts.defaults import assumed
+    from oomdoctor.facts.pins import pinned
+
+    gone = tuple(replaced)
+    read = [
+        fact
+        for reading in configs.readings
+        for fact in reading.facts
+        if not (gone and fact.key.startswith(gone))
+    ]
+    closes = [kind for reading in configs.readings for kind in reading.closes]
+    book = FactBook().add(given).add(joined_texts(read), closes=closes)
+    book = book.add(pinned(book))
+    return derive_lint.derive(derive.derive(book.add(assumed(book))))

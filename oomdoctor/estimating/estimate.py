@@ -1,0 +1,151 @@
+"""An estimate: engine chosen, peak found, cards judged, and all that was asked for beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.estimating.cards import usual_cards
+from oomdoctor.estimating.limits import limits, rates
+from oomdoctor.estimating.outside import outside
+from oomdoctor.estimating.table import axes, table
+from oomdoctor.estimating.verdicts import verdicts
+from oomdoctor.memory.allocator_settings import read_settings
+from oomdoctor.model.estimate import Estimate, Variant
+from oomdoctor.record import dataclass, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from oomdoctor.estimating.engine import Engine
+    from oomdoctor.estimating.outside import Outside
+    from oomdoctor.estimating.peak import Peak
+    from oomdoctor.model.estimate import CardVerdict
+    from oomdoctor.model.job import CardSpec, Job
+
+PLAIN_SETTINGS = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is asked for beside the peak.
+
+    Without `cards` the usual ones are judged. The first of `alloc_confs` is that of the estimate,
+    all are compared with the allocator's defaults. `batches` and `lengths` are the axes of the
+    table.
+    """
+
+    cards: tuple[CardSpec, ...] = ()
+    alloc_confs: tuple[str, ...] = ()
+    with_table: bool = False
+    with_limits: bool = True
+    batches: tuple[int, ...] = ()
+    lengths: tuple[int, ...] = ()
+
+
+def estimate(
+    job: Job,
+    engine: Engine,
+    wanted: Wanted,
+    *,
+    assumptions: Sequence[str] = (),
+    fallback: str | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Estimate:
+    """Estimate a job with an engine; WorkerError where it cannot be traced."""
+    for text in wanted.alloc_confs:
+        read_settings(text)
+    say("estimating the peak")
+    peak = engine.peak(job)
+    beside = outside(job)
+    cards = wanted.cards or usual_cards()
+    made = Estimate(
+        job=job,
+        engine=peak.engine,
+        peak_allocated_bytes=peak.allocated,
+        peak_reserved_bytes=peak.reserved,
+        peak_phase=peak.phase,
+        outside_low_bytes=beside.low,
+        outside_high_bytes=beside.high,
+        outside_says=beside.says,
+        band=max(peak.up, peak.down),
+        phases=peak.phases,
+        parts=peak.parts,
+        categories=peak.categories,
+        owners=peak.owners,
+        line=peak.line,
+        verdicts=verdicts(peak, cards, beside, named=bool(wanted.cards)),
+        assumptions=tuple(dict.fromkeys((*assumptions, *peak.assumptions))),
+        host_bytes=peak.host_bytes,
+        fallback=fallback,
+        versions=peak.versions,
+        device=_device(engine, wanted),
+        origin=peak.origin,
+        alloc_conf=engine.settings,
+        alloc_confs=_settings_compared(job, engine, cards, beside, wanted),
+    )
+    return _with_other_batches(made, engine, wanted, cards, beside, say)
+
+
+def _with_other_batches(
+    made: Estimate,
+    engine: Engine,
+    wanted: Wanted,
+    cards: Sequence[CardSpec],
+    beside: Outside,
+    say: Callable[[str], None],
+) -> Estimate:
+    job = made.job
+    if wanted.with_limits:
+        say("looking for the largest batch")
+        asked = wanted.cards or ()
+        made = replace(made, rates=rates(engine, job), limits=limits(engine, job, asked, beside))
+    if wanted.with_table:
+        batches, lengths = axes(job, batches=wanted.batches, lengths=wanted.lengths)
+        made = replace(
+            made,
+            table=table(engine, job, cards, beside, batches=batches, lengths=lengths, say=say),
+        )
+    return made
+
+
+def _device(engine: Engine, wanted: Wanted) -> str:
+    card = getattr(engine, "card", None)
+    name = card.name if card is not None else ""
+    return name or (wanted.cards[0].name if wanted.cards else "")
+
+
+def _settings_compared(
+    job: Job, engine: Engine, cards: Sequence[CardSpec], beside: Outside, wanted: Wanted
+) -> tuple[Variant, ...]:
+    if not wanted.alloc_confs:
+        return ()
+    found = []
+    for text in dict.fromkeys(("", *wanted.alloc_confs)):
+        peak = engine.under(text).peak(job)
+        judged = verdicts(peak, cards, beside, named=False)
+        note = None if peak.stream is not None else "the formula knows no allocator"
+        found.append(variant(text or PLAIN_SETTINGS, peak, judged, note=note))
+    return tuple(found)
+
+
+def variant(
+    name: str, peak: Peak, judged: tuple[CardVerdict, ...], *, note: str | None = None
+) -> Variant:
+    """Return a peak under a name, to stand beside others."""
+    return Variant(
+        name=name,
+        engine=peak.engine,
+        peak_allocated_bytes=peak.allocated,
+        peak_reserved_bytes=peak.reserved,
+        verdicts=judged,
+        note=note,
+    )
+
+
+def compared(
+    name: str, job: Job, engine: Engine, wanted: Wanted, *, note: str | None = None
+) -> Variant:
+    """Return another job beside an estimate."""
+    peak = engine.peak(job)
+    cards = wanted.cards or usual_cards()
+    return variant(name, peak, verdicts(peak, cards, outside(job), named=False), note=note)

@@ -1,0 +1,164 @@
+"""Flags of the command as facts that a person states, so that they outrank every config.
+
+--batch 4          train.micro_batch = 4
+--method qlora     lora.on = true, quant.kind = bnb4, ...
+--what-if seq=4096 the same names, for a job that differs in that
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.errors import UsageError
+from oomdoctor.facts.given import parse_one
+from oomdoctor.facts.registry import specs
+from oomdoctor.record import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from oomdoctor.model.core import Fact
+
+FLAGS: Mapping[str, str] = {
+    "model": "model.name",
+    "task": "job.task",
+    "dtype": "train.base_dtype",
+    "amp": "train.amp",
+    "batch": "train.micro_batch",
+    "seq": "train.seq_len",
+    "grad-accum": "train.grad_accum",
+    "checkpointing": "train.grad_checkpointing",
+    "optimizer": "optimizer.name",
+    "attention": "attention.impl",
+    "loss": "loss.impl",
+    "lora-r": "lora.rank",
+    "lora-alpha": "lora.alpha",
+    "lora-targets": "lora.targets",
+    "modules-to-save": "lora.modules_to_save",
+    "quant": "quant.kind",
+    "sharding": "dist.kind",
+    "gpus": "dist.world_size",
+    "eval-batch": "eval.batch",
+    "new-tokens": "gen.max_new_tokens",
+}
+METHODS: Mapping[str, Mapping[str, str]] = {
+    "full": {"lora.on": "false", "train.full_finetune": "true", "quant.kind": "none"},
+    "lora": {"lora.on": "true", "train.full_finetune": "false", "quant.kind": "none"},
+    "dora": {
+        "lora.on": "true",
+        "train.full_finetune": "false",
+        "quant.kind": "none",
+        "lora.dora": "true",
+    },
+    "qlora": {"lora.on": "true", "train.full_finetune": "false", "quant.kind": "bnb4"},
+    "lora-8bit": {"lora.on": "true", "train.full_finetune": "false", "quant.kind": "bnb8"},
+}
+TASKS = ("pretrain", "sft", "dpo", "orpo", "kto", "grpo", "reward", "classification", "generate")
+NAMES: Mapping[str, Mapping[str, str]] = {  # what people call it -> what the fact calls it
+    "train.base_dtype": {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "half": "fp16"},
+    "train.amp": {"bfloat16": "bf16", "float16": "fp16", "off": "none", "no": "none"},
+    "attention.impl": {
+        "flash": "flash2",
+        "flash_attention_2": "flash2",
+        "flash_attention_3": "flash3",
+        "flex_attention": "flex",
+    },
+    "quant.kind": {"nf4": "bnb4", "4bit": "bnb4", "int8": "bnb8", "8bit": "bnb8", "off": "none"},
+    "dist.kind": {"fsdp": "fsdp2", "zero-1": "zero1", "zero-2": "zero2", "zero-3": "zero3"},
+    "loss.impl": {"full-logits": "full"},
+}
+REPLACED: Mapping[str, tuple[str, ...]] = {  # what a config says of these gives way altogether
+    "model": ("model.",),
+    "method": ("lora.on", "lora.dora", "quant.", "train.full_finetune", "train.trainable"),
+}
+METHOD = "method"
+
+
+def facts_of(values: Mapping[str, object]) -> tuple[Fact, ...]:
+    """Return the facts of flags by their names; those that are None were not given."""
+    found: dict[str, Fact] = {}
+    for name, value in values.items():
+        if value is not None:
+            for fact in flag_facts(name, _text(value)):
+                found[fact.key] = fact
+    return tuple(found.values())
+
+
+def flag_facts(name: str, value: str) -> Iterator[Fact]:
+    """Yield the facts of one flag; UsageError names the flag where its value is none."""
+    source = f"stated with --{name}"
+    if name == METHOD:
+        settings = METHODS.get(value.lower())
+        if settings is None:
+            raise UsageError(
+                f"--method {value!r} is none of the methods", hint=f"one of {', '.join(METHODS)}"
+            )
+        for key, text in settings.items():
+            yield replace(parse_one(f"{key}={text}"), source=source)
+        return
+    key = FLAGS[name]
+    text = NAMES.get(key, {}).get(value.lower(), value)
+    try:
+        yield replace(parse_one(f"{key}={text}"), source=source)
+    except UsageError as error:
+        message = error.message.replace(f"--fact {key}={text}", f"--{name} {value}")
+        raise UsageError(message, hint=error.hint) from error
+
+
+def replaced_by(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the starts of the keys that configs no longer speak of when such flags are given."""
+    return tuple(start for name in names for start in REPLACED.get(name, ()))
+
+
+def changes_of(text: str) -> dict[str, str]:
+    """Split a `--what-if` into names and values: `batch=2,seq=4096`, `lora-targets=q_proj,v_proj`.
+
+    A comma parts two changes only where a name and `=` follow it.
+    """
+    found: dict[str, str] = {}
+    last = ""
+    for piece in text.split(","):
+        name, equals, value = piece.partition("=")
+        plain = name.strip()
+        if equals and _is_known(plain):
+            last = _flag(plain)
+            found[last] = value.strip()
+        elif last and not equals:
+            found[last] += f",{piece}"
+        else:
+            raise UsageError(f"--what-if {text!r}: {plain!r} cannot be changed", hint=_near(plain))
+    return found
+
+
+def facts_of_changes(changes: Mapping[str, str]) -> tuple[Fact, ...]:
+    """Return the facts of a `--what-if`."""
+    found: dict[str, Fact] = {}
+    for name, value in changes.items():
+        if name in FLAGS or name == METHOD:
+            made = list(flag_facts(name, value))
+        else:
+            made = [replace(parse_one(f"{name}={value}"), source="stated with --what-if")]
+        found.update({fact.key: fact for fact in made})
+    return tuple(found.values())
+
+
+def _flag(name: str) -> str:
+    dashed = name.replace("_", "-").removeprefix("--")
+    return dashed if dashed in FLAGS or dashed == METHOD else name
+
+
+def _is_known(name: str) -> bool:
+    flag = _flag(name)
+    return flag in FLAGS or flag == METHOD or name in specs()
+
+
+def _near(name: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, (*FLAGS, METHOD, *specs()), n=2, cutoff=0.5)
+    first = f"did you mean {' or '.join(near)}? " if near else ""
+    return f"{first}K=V where K is the name of a flag or of a fact, such as batch=2 or seq=4096"
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
