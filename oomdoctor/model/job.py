@@ -166,8 +166,12 @@ class Job:
     so that attention gets one. `loss` is full-logits, chunked or fused; `loss_chunk` its tokens or
     chunks. `reference` is None, "separate" (a second frozen model) or "adapter-off" (the base of
     the adapter). `image_size` is pixels of a side, `labels` the classes of a classifier.
-    `framework` says whose training loop it is (transformers, trl, torch, ...), `versions` which
-    libraries it runs with. What costs no memory has no field.
+    `offloads_activations` says that what checkpointing keeps moves to the host. For preference
+    pairs `batch` counts pairs, two rows each; for GRPO it counts answers.
+    `loading` is moved (built on the host, then moved to the card), direct (each weight goes to the
+    card as it is read) or None: as `framework` does it. `framework` says whose training loop it is
+    (transformers, trl, torch, ...), `versions` which libraries it runs with. What costs no memory
+    has no field.
     """
 
     model: ModelSpec
@@ -200,6 +204,8 @@ class Job:
     compiled: bool = False
     image_size: int | None = None
     labels: int | None = None
+    loading: str | None = None
+    offloads_activations: bool = False
     framework: str = "transformers"
     versions: Mapping[str, str] = field(default_factory=dict)
 
