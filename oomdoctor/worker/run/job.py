@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.memory.stream import PHASES
+from oomdoctor.worker.run import saving
+from oomdoctor.worker.run.bench import Bench
+from oomdoctor.worker.run.evaluation import evaluate
+from oomdoctor.worker.run.generation import generate
+from oomdoctor.worker.run.loading import load
+from oomdoctor.worker.run.recipe import recipe_of
+from oomdoctor.worker.run.strategy import strategy_of
+from oomdoctor.worker.run.training import STEPS, prepare_training, train_step
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import torch
 
@@ -13,11 +23,45 @@ if TYPE_CHECKING:
     from oomdoctor.worker.observer import Observer
 
 
+def phases_of(job: Job) -> tuple[str, ...]:
+    """Return the phases that a job has, in their order."""
+    having = {
+        "load": True,
+        "step 1": job.trains,
+        "step 2": job.trains,
+        "evaluation": job.evaluation is not None or job.task == "forward",
+        "generation": job.generation is not None,
+        "save": job.saves,
+        "merge": job.merges and job.lora is not None,
+        "resume": job.resumes,
+    }
+    return tuple(name for name in PHASES if having[name])
+
+
 def run_job(
     job: Job, device: torch.device, observer: Observer, *, phases: Sequence[str] = ()
 ) -> None:
     """Run the phases that the job has (or those of them that are named) and tell the observer.
 
-    Raises UnsupportedError where the job cannot be built from its description.
+    Loading always runs, since nothing runs without it. A merge comes last, because it takes the
+    adapter away. Raises UnsupportedError where the job cannot be built from its description.
     """
-    raise NotImplementedError
+    wanted = [name for name in phases_of(job) if not phases or name in phases]
+    bench = Bench(job, device, observer, recipe=recipe_of(job), strategy=strategy_of(job))
+    load(bench)
+    if job.trains:
+        prepare_training(bench)
+    for name in sorted(wanted, key="merge".__eq__):
+        if name in STEPS:
+            train_step(bench, name)
+        elif name in _PHASES:
+            _PHASES[name](bench)
+
+
+_PHASES: dict[str, Callable[[Bench], None]] = {
+    "evaluation": evaluate,
+    "generation": generate,
+    "save": saving.save,
+    "resume": saving.resume,
+    "merge": saving.merge,
+}

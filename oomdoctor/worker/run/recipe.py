@@ -1,0 +1,46 @@
+"""What a task brings to a run: its model, its batches and its loss."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from oomdoctor.worker.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from oomdoctor.model.job import Job
+    from oomdoctor.worker.observer import Observer
+    from oomdoctor.worker.run.bench import Bench
+
+    Batch = dict[str, torch.Tensor]
+
+
+class Recipe(Protocol):
+    """One task. `shifts` says that the label of a token is the next one."""
+
+    shifts: bool
+
+    def model(self, job: Job, observer: Observer) -> nn.Module:
+        """Return the model without storage."""
+
+    def ready(self, bench: Bench) -> None:
+        """Finish what the loss needs once the model is on the device (patches, a reference)."""
+
+    def batch(self, job: Job, *, rows: int, length: int) -> Batch:
+        """Return a batch on the host."""
+
+    def loss(
+        self, bench: Bench, batch: Batch, items: torch.Tensor | None
+    ) -> tuple[torch.Tensor, Any]:
+        """Return the loss and what the model returned; `items` counts the labels of a step."""
+
+
+def recipe_of(job: Job) -> Recipe:
+    """Return the recipe of a job's task; UnsupportedError where it cannot be traced."""
+    if job.task in ("pretrain", "sft", "generation", "forward"):
+        from oomdoctor.worker.twins.causal import CausalRecipe
+
+        return CausalRecipe()
+    raise UnsupportedError(f"the task {job.task} is not traced")

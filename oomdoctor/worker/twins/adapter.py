@@ -1,0 +1,69 @@
+"""LoRA adapters, made by PEFT itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from oomdoctor.worker.errors import NoTorchError, UnsupportedError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from oomdoctor.model.job import Job, LoraSpec
+
+_TASKS = {
+    "classification": "SEQ_CLS",
+    "reward": "SEQ_CLS",
+    "seq2seq": "SEQ_2_SEQ_LM",
+    "embedding": "FEATURE_EXTRACTION",
+}
+# tasks that PEFT has no class for: it wraps them plainly
+_PLAIN = frozenset({"masked-lm", "image-classification"})
+
+
+def add_adapter(model: nn.Module, job: Job) -> nn.Module:
+    """Return the model with the job's adapter, or as it is where the job has none."""
+    if job.lora is None:
+        return model
+    try:
+        from peft import LoraConfig, get_peft_model
+    except ImportError as error:
+        raise NoTorchError(f"PEFT is not there: {error}", hint="pip install peft") from error
+    task = None if job.task in _PLAIN else _TASKS.get(job.task, "CAUSAL_LM")
+    config = LoraConfig(task_type=task, **_settings(job.lora))
+    try:
+        wrapped: nn.Module = get_peft_model(model, config, autocast_adapter_dtype=job.lora.fp32)
+    except ValueError as error:
+        raise UnsupportedError(
+            f"PEFT cannot add this adapter: {str(error).partition(chr(10))[0]}",
+            hint="name the modules with --lora-targets",
+        ) from error
+    return wrapped
+
+
+def _settings(lora: LoraSpec) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "r": lora.rank,
+        "lora_alpha": lora.alpha,
+        "lora_dropout": lora.dropout,
+        "use_dora": lora.dora,
+        "use_rslora": lora.rslora,
+    }
+    if lora.targets:
+        all_linear = lora.targets == ("all-linear",)
+        values["target_modules"] = "all-linear" if all_linear else list(lora.targets)
+    if lora.modules_to_save:
+        values["modules_to_save"] = list(lora.modules_to_save)
+    if lora.layers:
+        values["layers_to_transform"] = list(lora.layers)
+    return values
+
+
+def is_adapted(model: Any) -> bool:
+    """Say whether PEFT wraps the model."""
+    return hasattr(model, "peft_config") and hasattr(model, "merge_and_unload")
+
+
+def base_of(model: Any) -> Any:
+    """Return the model that PEFT wraps, or the model itself."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model

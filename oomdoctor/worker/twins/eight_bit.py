@@ -1,0 +1,53 @@
+"""bitsandbytes' optimizers, with pages that need no CUDA.
+
+Paged states are CUDA's managed memory: they are outside PyTorch's allocator and leave the card when
+it is full, so that here they are on the host.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from oomdoctor.worker.errors import NoTorchError
+
+_SMALLEST_PAGED = 100_000  # elements; bitsandbytes 0.50, optim/optimizer.py, get_state_buffer
+
+
+def eight_bit(
+    name: str, groups: list[dict[str, Any]], *, rate: float, bits: int, paged: bool
+) -> Any:
+    """Return an optimizer of bitsandbytes with states of 8 or 32 bits."""
+    try:
+        import bitsandbytes
+    except ImportError as error:
+        raise NoTorchError(
+            f"bitsandbytes is not there: {error}", hint="pip install bitsandbytes"
+        ) from error
+    made = type(f"Twin{name}", (_Paged, getattr(bitsandbytes.optim, name)), {})
+    return made(groups, lr=rate, optim_bits=bits, is_paged=paged)
+
+
+class _Paged:
+    """Puts paged states on the host, and calls no library for them."""
+
+    is_paged: bool
+
+    def get_state_buffer(self, p: torch.Tensor, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+        """Return a state of one weight."""
+        paged = self.is_paged and p.numel() >= _SMALLEST_PAGED
+        state = torch.zeros_like(p, dtype=dtype, device="cpu" if paged else p.device)
+        if paged:
+            state.is_paged = True
+        return state
+
+    def prefetch_state(self, p: torch.Tensor) -> None:
+        """Leave pages where they are."""
+
+    def update_step(self, group: Any, p: torch.Tensor, gindex: int, pindex: int) -> None:
+        """Update in place; where states are pages, only the gradient is made contiguous."""
+        if any(getattr(one, "is_paged", False) for one in self.state[p].values()):  # type: ignore[attr-defined]
+            p.grad = p.grad.contiguous()
+            return
+        super().update_step(group, p, gindex, pindex)  # type: ignore[misc]
