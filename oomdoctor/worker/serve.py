@@ -1,0 +1,138 @@
+"""Answers the requests of a session: reads lines, runs jobs, says that it lives.
+
+The process ends by `os._exit`: once torch's tables were redirected, its own way out may crash
+(static destructors meet them), and everything worth keeping was sent by then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+import threading
+import time
+import traceback
+
+from oomdoctor.lab.protocol import (
+    Failure,
+    Hello,
+    Progress,
+    ProtocolError,
+    TraceRequest,
+    TraceResult,
+    from_line,
+    to_line,
+)
+from oomdoctor.worker.errors import WorkerError
+
+_BEAT_SECONDS = 0.5
+_LIBRARIES = ("torch", "transformers", "peft", "trl", "bitsandbytes", "accelerate")
+
+
+class Server:
+    """One worker's side of the socket."""
+
+    def __init__(self, number: int) -> None:
+        """Take over an inherited socket."""
+        self._line = socket.socket(fileno=number)
+        self._sending = threading.Lock()
+        self._text = ""
+        self._began = time.monotonic()
+        self._busy = threading.Event()
+
+    def run(self) -> None:
+        """Serve until the other side closes."""
+        self._send(Hello(pid=os.getpid(), versions=_versions()))
+        threading.Thread(target=self._beat, daemon=True).start()
+        _warm_up()
+        with self._line.makefile("rb") as lines:
+            for line in lines:
+                self._answer(line)
+        _leave(0)
+
+    def _answer(self, line: bytes) -> None:
+        self._began = time.monotonic()
+        self._say("")
+        self._busy.set()
+        try:
+            answer = self._result(line)
+        except WorkerError as error:
+            answer = Failure(kind=error.kind, message=error.message, hint=error.hint)
+        except ImportError as error:
+            traceback.print_exc()
+            answer = Failure(kind="no-torch", message=f"a library is missing: {error}")
+        except Exception as error:  # noqa: BLE001 - whatever a model's code raises becomes an answer
+            traceback.print_exc()
+            answer = Failure(kind="unsupported", message=_in_a_line(error))
+        finally:
+            self._busy.clear()
+        self._send(answer)
+
+    def _result(self, line: bytes) -> object:
+        try:
+            request = from_line(line)
+        except ProtocolError as error:
+            return Failure(kind="crashed", message=f"the request cannot be read: {error}")
+        if not isinstance(request, TraceRequest):
+            return Failure(kind="crashed", message=f"no request: {type(request).__name__}")
+        from oomdoctor.worker.handlers import traced
+
+        stream = traced(request, self._say)
+        seconds = time.monotonic() - self._began
+        return TraceResult(stream=stream, seconds=seconds, rss_bytes=largest_rss())
+
+    def _say(self, text: str) -> None:
+        self._text = text
+
+    def _beat(self) -> None:
+        """Say again and again where the work is; end with the session."""
+        while True:
+            time.sleep(_BEAT_SECONDS)
+            if self._busy.is_set():
+                seconds = time.monotonic() - self._began
+                self._send(Progress(text=self._text, seconds=seconds, rss_bytes=largest_rss()))
+
+    def _send(self, message: object) -> None:
+        try:
+            with self._sending:
+                self._line.sendall(to_line(message))
+        except OSError:  # nobody listens any more
+            _leave(1)
+
+
+def _warm_up() -> None:
+    """Import what every request needs, while the session still prepares its first one."""
+    with contextlib.suppress(ImportError):
+        import torch  # noqa: F401 - for its time alone
+        import transformers.models.auto.modeling_auto  # noqa: F401 - same
+
+
+def _versions() -> dict[str, str]:
+    """Return which libraries are installed, without importing them."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": ".".join(map(str, sys.version_info[:3]))}
+    for name in _LIBRARIES:
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
+def _in_a_line(error: Exception) -> str:
+    first = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+def largest_rss() -> int:
+    """Return the largest resident size of this process in bytes."""
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _leave(code: int) -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
