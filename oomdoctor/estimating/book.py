@@ -52,14 +52,10 @@ def read_configs(paths: Sequence[str], *, stdin: BinaryIO | None = None) -> Conf
 
 
 def book_of(configs: Configs, given: Sequence[Fact], *, replaced: Iterable[str] = ()) -> FactBook:
-    """Merge what a person states with what configs say, and derive what follows.
+    """Merge what a person states with what configs say; the job's reader adds what follows.
 
     `replaced` are starts of keys that configs are not asked for, because flags say it all.
     """
-    from oomdoctor.facts import derive, derive_lint
-    from oomdoctor.facts.defaults import assumed
-    from oomdoctor.facts.pins import pinned
-
     gone = tuple(replaced)
     read = [
         fact
@@ -68,6 +64,4 @@ def book_of(configs: Configs, given: Sequence[Fact], *, replaced: Iterable[str] 
         if not (gone and fact.key.startswith(gone))
     ]
     closes = [kind for reading in configs.readings for kind in reading.closes]
-    book = FactBook().add(given).add(joined_texts(read), closes=closes)
-    book = book.add(pinned(book))
-    return derive_lint.derive(derive.derive(book.add(assumed(book))))
+    return FactBook().add(given).add(joined_texts(read), closes=closes)

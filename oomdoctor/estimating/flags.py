@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING
 from oomdoctor.errors import UsageError
 from oomdoctor.facts.given import parse_one
 from oomdoctor.facts.registry import specs
+from oomdoctor.model.core import Fact
 from oomdoctor.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from oomdoctor.model.core import Fact
-
 FLAGS: Mapping[str, str] = {
     "model": "model.name",
     "task": "job.task",
-    "dtype": "train.base_dtype",
+    "dtype": "load.dtype",
     "amp": "train.amp",
     "batch": "train.micro_batch",
     "seq": "train.seq_len",
@@ -40,6 +39,8 @@ FLAGS: Mapping[str, str] = {
     "gpus": "dist.world_size",
     "eval-batch": "eval.batch",
     "new-tokens": "gen.max_new_tokens",
+    "prompt": "gen.prompt",
+    "labels": "model.labels",
 }
 METHODS: Mapping[str, Mapping[str, str]] = {
     "full": {"lora.on": "false", "train.full_finetune": "true", "quant.kind": "none"},
@@ -53,9 +54,14 @@ METHODS: Mapping[str, Mapping[str, str]] = {
     "qlora": {"lora.on": "true", "train.full_finetune": "false", "quant.kind": "bnb4"},
     "lora-8bit": {"lora.on": "true", "train.full_finetune": "false", "quant.kind": "bnb8"},
 }
-TASKS = ("pretrain", "sft", "dpo", "orpo", "kto", "grpo", "reward", "classification", "generate")
+TASKS: Mapping[str, Mapping[str, str]] = {
+    "orpo": {"job.task": "dpo", "train.variant": "orpo"},
+    "simpo": {"job.task": "dpo", "train.variant": "simpo"},
+    "generation": {"job.task": "generate"},
+    "inference": {"job.task": "generate"},
+}
 NAMES: Mapping[str, Mapping[str, str]] = {  # what people call it -> what the fact calls it
-    "train.base_dtype": {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "half": "fp16"},
+    "load.dtype": {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "half": "fp16"},
     "train.amp": {"bfloat16": "bf16", "float16": "fp16", "off": "none", "no": "none"},
     "attention.impl": {
         "flash": "flash2",
@@ -69,9 +75,12 @@ NAMES: Mapping[str, Mapping[str, str]] = {  # what people call it -> what the fa
 }
 REPLACED: Mapping[str, tuple[str, ...]] = {  # what a config says of these gives way altogether
     "model": ("model.",),
+    "optimizer": ("optimizer.",),
     "method": ("lora.on", "lora.dora", "quant.", "train.full_finetune", "train.trainable"),
 }
-METHOD = "method"
+METHOD, OPTIMIZER = "method", "optimizer"
+WHOLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {METHOD: METHODS, "task": TASKS}
+"""Flags whose values stand for several facts."""
 
 
 def facts_of(values: Mapping[str, object]) -> tuple[Fact, ...]:
@@ -87,15 +96,14 @@ def facts_of(values: Mapping[str, object]) -> tuple[Fact, ...]:
 def flag_facts(name: str, value: str) -> Iterator[Fact]:
     """Yield the facts of one flag; UsageError names the flag where its value is none."""
     source = f"stated with --{name}"
-    if name == METHOD:
-        settings = METHODS.get(value.lower())
-        if settings is None:
-            raise UsageError(
-                f"--method {value!r} is none of the methods", hint=f"one of {', '.join(METHODS)}"
-            )
-        for key, text in settings.items():
+    whole = WHOLE.get(name, {}).get(value.lower())
+    if whole is not None:
+        for key, text in whole.items():
             yield replace(parse_one(f"{key}={text}"), source=source)
         return
+    if name not in FLAGS:
+        known = ", ".join(WHOLE[name])
+        raise UsageError(f"--{name} {value!r} is none that is known", hint=f"one of {known}")
     key = FLAGS[name]
     text = NAMES.get(key, {}).get(value.lower(), value)
     try:
@@ -103,6 +111,17 @@ def flag_facts(name: str, value: str) -> Iterator[Fact]:
     except UsageError as error:
         message = error.message.replace(f"--fact {key}={text}", f"--{name} {value}")
         raise UsageError(message, hint=error.hint) from error
+    if name == OPTIMIZER:
+        yield from _optimizer(value, source)
+
+
+def _optimizer(value: str, source: str) -> Iterator[Fact]:
+    """Yield what an optimizer's name says of its states: 8 bit, paged, fused, on the host."""
+    from oomdoctor.configs.meanings import optimizer
+
+    for claim in optimizer(value):
+        if claim.key != FLAGS[OPTIMIZER]:
+            yield Fact(key=claim.key, value=claim.value, source=source)
 
 
 def replaced_by(names: Iterable[str]) -> tuple[str, ...]:

@@ -1,0 +1,114 @@
+"""From what was asked to the job: configs read once, flags on top, changes on top of those."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.errors import UsageError
+from oomdoctor.estimating.book import Configs, book_of, read_configs
+from oomdoctor.estimating.cards import cards_of
+from oomdoctor.estimating.flags import changes_of, facts_of_changes, replaced_by
+from oomdoctor.record import NamedTuple, dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import BinaryIO
+
+    from oomdoctor.facts.book import FactBook
+    from oomdoctor.model.core import Fact
+    from oomdoctor.model.job import CardSpec, Job
+
+
+class Described(NamedTuple):
+    """A job, its facts, and what was assumed for it."""
+
+    job: Job
+    book: FactBook
+    assumptions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where jobs come from: configs and what a person states; `flags` are names of those given."""
+
+    configs: Configs
+    given: tuple[Fact, ...] = ()
+    flags: tuple[str, ...] = ()
+
+    def described(self, changes: str = "") -> Described:
+        """Return the job, with `changes` of a what-if; UsageError names what is missing."""
+        named = changes_of(changes) if changes else {}
+        return self.with_facts(facts_of_changes(named), flags=tuple(named))
+
+    def with_facts(self, changed: Sequence[Fact], *, flags: Sequence[str] = ()) -> Described:
+        """Return the job with facts that outrank what else is stated."""
+        keys = {fact.key for fact in changed}
+        gone = replaced_by(flags)
+        given = [fact for fact in self.given if fact.key not in keys and not _starts(fact, gone)]
+        replaced = (*replaced_by(self.flags), *gone, *keys)
+        return job_of_book(book_of(self.configs, [*changed, *given], replaced=replaced))
+
+
+def _starts(fact: Fact, starts: tuple[str, ...]) -> bool:
+    return bool(starts) and fact.key.startswith(starts)
+
+
+def source_of(
+    paths: Sequence[str],
+    *,
+    given: Sequence[Fact] = (),
+    flags: Sequence[str] = (),
+    stdin: BinaryIO | None = None,
+) -> Source:
+    """Read the configs of a job."""
+    configs = read_configs(paths, stdin=stdin)
+    return Source(configs=configs, given=tuple(given), flags=tuple(flags))
+
+
+def job_of_book(book: FactBook) -> Described:
+    """Return the job that a book describes; UsageError says what it lacks."""
+    from oomdoctor.memory.jobs import job_of
+
+    reading = job_of(book)
+    if reading.job is None:
+        lacking = "; ".join(reading.missing) or "nothing says what is trained or run"
+        raise UsageError(
+            f"the job is not known well enough: {lacking}",
+            hint="give a config, --model NAME or config.json, or --fact KEY=VALUE",
+        )
+    return Described(reading.job, book, tuple(reading.assumptions))
+
+
+def cards_asked(names: Sequence[str], book: FactBook) -> tuple[CardSpec, ...]:
+    """Return the cards of --gpu, else the one that the configs name; none where neither does."""
+    if names:
+        return cards_of(names)
+    name, total = book.value("gpu.name"), book.value("gpu.total")
+    if isinstance(name, str):
+        try:
+            return cards_of([name])
+        except UsageError:
+            pass
+    return cards_of([f"{total} B"]) if isinstance(total, int) else ()
+
+
+def settings_of(book: FactBook) -> str:
+    """Return the allocator's settings that a job's configs make, as the text of the variable."""
+    found = []
+    for key, name, write in _SETTINGS:
+        value = book.value(key)
+        if value is not None:
+            found.append(f"{name}:{write(value)}")
+    return ",".join(found)
+
+
+def _mib(value: object) -> str:
+    return str(int(value) >> 20) if isinstance(value, (int, float)) else str(value)
+
+
+_SETTINGS = (
+    ("alloc.expandable_segments", "expandable_segments", str),
+    ("alloc.max_split_size", "max_split_size_mb", _mib),
+    ("alloc.gc_threshold", "garbage_collection_threshold", str),
+    ("alloc.fraction", "per_process_memory_fraction", str),
+)
