@@ -1,0 +1,147 @@
+"""Builds the libraries of the virtual card, once for each version of the wheels, and keeps them.
+
+    libcuda.so.1            the driver, and the libraries of CUDA that are played
+    libvirtual_rest.so      their other functions, written from the headers
+    libnvidia-ml.so.1       what nvidia-smi would show
+    libnvrtc.so.13          the compiler at run time, under the name of the real one
+
+The compiler runs for some seconds. What it made lies under ~/.cache/oomdoctor/virtual, in a folder
+that is named after the sources, the compiler and the versions of the wheels.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from oomdoctor.errors import InputError
+from oomdoctor.virtual import compiling, headers, rest, symbols
+from oomdoctor.virtual.wheels import wheels_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from oomdoctor.virtual.wheels import Wheels
+
+HERE = Path(__file__).parent
+SOURCES = HERE / "csrc"
+DRIVER = "libcuda.so.1"
+REST = "libvirtual_rest.so"
+MONITOR = "libnvidia-ml.so.1"
+_WITH_HEADER = {"cudnn.c": "cudnn.h", "nccl.c": "nccl.h", "nccl_collectives.c": "nccl.h"}
+_APART = ("nvml.c", "nvrtc.c")
+_UNFINISHED = "unfinished-"
+
+
+def build(site: Path, *, environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder with the libraries for the wheels of an environment, built if need be."""
+    _check_platform()
+    wheels = wheels_in(site)
+    compiler = compiling.find_compiler(environment)
+    folder = cache_folder(environment) / _key(wheels, compiler)
+    if (folder / DRIVER).is_file():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=folder.parent))
+    try:
+        _compile(wheels, compiler, unfinished)
+        _move(unfinished, folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return folder
+
+
+def cache_folder(environment: Mapping[str, str]) -> Path:
+    """Return where built libraries are kept: in the user's cache, as the system has it."""
+    base = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "oomdoctor" / "virtual"
+
+
+def _check_platform() -> None:
+    system, machine = platform.system(), platform.machine()
+    if (system, machine) != ("Linux", "x86_64"):
+        raise InputError(f"virtual cards run on Linux on x86-64 alone, not on {system} {machine}")
+
+
+def _key(wheels: Wheels, compiler: str) -> str:
+    """Return the name of a build: it changes with all that the result depends on."""
+    digest = hashlib.sha256()
+    for path in (*sorted(SOURCES.rglob("*")), *sorted(HERE.glob("*.py"))):
+        if path.is_file():
+            digest.update(path.relative_to(HERE).as_posix().encode() + b"\0" + path.read_bytes())
+    digest.update("\0".join((compiler, *wheels.versions)).encode())
+    return digest.hexdigest()[:24]
+
+
+def _move(unfinished: Path, folder: Path) -> None:
+    """Put a finished build in its place, unless another process was quicker."""
+    try:
+        unfinished.rename(folder)
+    except OSError:
+        if not (folder / DRIVER).is_file():
+            raise
+
+
+def _compile(wheels: Wheels, compiler: str, folder: Path) -> None:
+    ours = ["-I", str(SOURCES), "-isystem", str(SOURCES / "stand_in")]
+    theirs = [flag for path in wheels.includes for flag in ("-isystem", str(path))]
+    flags = [*ours, *theirs]
+    for file in _write_rest(wheels, compiler, folder, flags):
+        file.chmod(0o644)
+    generated = sorted(folder.glob("rest_*.c"))
+    compiling.link(compiler, generated, folder / REST, flags)
+    played = [path for path in sorted(SOURCES.glob("*.c")) if _is_played(path, wheels)]
+    search = ["-L", str(folder), f"-l:{REST}", "-Wl,-rpath,$ORIGIN", "-ldl", "-lpthread"]
+    # the other library is kept though nothing of it is called by name
+    keep = ["-Wl,--no-as-needed", f"-Wl,-soname,{DRIVER}"]
+    compiling.link(compiler, played, folder / DRIVER, [*flags, *keep, *search])
+    (folder / "libcuda.so").symlink_to(DRIVER)
+    major = f"-DVC_CUDA_MAJOR={wheels.cuda_major}"
+    compiling.link(compiler, [SOURCES / "nvml.c"], folder / MONITOR, [*flags, major])
+    if wheels.has_header("nvrtc.h"):
+        _link_nvrtc(wheels, compiler, folder, flags)
+
+
+def _is_played(path: Path, wheels: Wheels) -> bool:
+    header = _WITH_HEADER.get(path.name)
+    return path.name not in _APART and (header is None or wheels.has_header(header))
+
+
+def _link_nvrtc(wheels: Wheels, compiler: str, folder: Path, flags: list[str]) -> None:
+    for library in wheels.libraries("libnvrtc.so"):
+        name = library.name
+        own = [f"-Wl,-soname,{name}", f"-DVC_NVRTC_MAJOR={wheels.cuda_major}"]
+        compiling.link(compiler, [SOURCES / "nvrtc.c"], folder / name, [*flags, *own])
+
+
+def _exported(wheels: Wheels, library: rest.Library) -> set[str]:
+    """Return what a library has besides what its headers declare; the driver is in no wheel."""
+    if library.files:
+        return {one for path in wheels.libraries(library.files) for one in symbols.exported(path)}
+    texts = (path / "cuda.h" for path in wheels.includes if library.headers == ("cuda.h",))
+    first = next((path for path in texts if path.is_file()), None)
+    return set(headers.renamed(first.read_text("utf-8", "replace"))) if first else set()
+
+
+def _write_rest(wheels: Wheels, compiler: str, folder: Path, flags: list[str]) -> list[Path]:
+    """Write the generated sources: one file without headers, and one for each library with them."""
+    written, plain = [], [rest.PLAIN_HEAD]
+    for library in rest.LIBRARIES:
+        if not all(wheels.has_header(name) for name in library.headers):
+            continue
+        head = rest.TYPED_HEAD + rest.includes([library])
+        typed = folder / f"rest_{library.headers[0].partition('.')[0]}.c"
+        typed.write_text(head, encoding="utf-8")
+        text = compiling.preprocess(compiler, typed, flags)
+        declared = list(headers.prototypes(text))
+        exported = _exported(wheels, library)
+        plain.append(rest.plain_source(library, declared, exported))
+        typed.write_text(head + rest.typed_source(library, declared), encoding="utf-8")
+        written.append(typed)
+    (folder / "rest_plain.c").write_text("".join(plain), encoding="utf-8")
+    return written

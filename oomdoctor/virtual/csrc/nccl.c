@@ -1,0 +1,198 @@
+/* NCCL: communicators are book-keeping, and of collectives only small messages move.
+
+   NCCL's own buffers, some hundred MiB per communicator, are not modelled; a fixed size can be set
+   (OOMDOCTOR_VIRTUAL_COMMUNICATOR_BYTES). */
+#include "ranks.h"
+
+#include <nccl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct vc_ranks *ranks_of(ncclComm_t communicator)
+{
+    return (struct vc_ranks *)communicator;
+}
+
+static ncclResult_t make(ncclComm_t *communicator, int count, int rank, const char *name)
+{
+    struct vc_ranks *made = calloc(1, 4096); /* some code looks into it */
+    made->count = count;
+    made->rank = rank;
+    made->card = vc_current_card();
+    snprintf(made->name, sizeof made->name, "%s", name);
+    size_t bytes = vc_settings()->communicator_bytes;
+    if (!bytes)
+        vc_report(VC_ASSUMED, "ncclCommInitRank: buffers of 0 bytes");
+    else if (vc_allocate(made->card, bytes, &made->buffers)) {
+        free(made);
+        *communicator = NULL;
+        return ncclUnhandledCudaError;
+    }
+    *communicator = (ncclComm_t)made;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGetVersion(int *version)
+{
+    *version = NCCL_VERSION_CODE;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
+{
+    memset(id, 0, sizeof *id);
+    snprintf(id->internal, sizeof id->internal, "%ld.%lx", (long)getpid(),
+             (unsigned long)(uintptr_t)vc_fresh_handle());
+    return ncclSuccess;
+}
+
+static ncclResult_t join(ncclComm_t *communicator, int count, const ncclUniqueId *id, int rank)
+{
+    char name[48];
+    snprintf(name, sizeof name, "%.40s", id->internal);
+    return make(communicator, count, rank, name);
+}
+
+ncclResult_t ncclCommInitRank(ncclComm_t *communicator, int count, ncclUniqueId id, int rank)
+{
+    return join(communicator, count, &id, rank);
+}
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *communicator, int count, ncclUniqueId id, int rank,
+                                    ncclConfig_t *config)
+{
+    (void)config;
+    return join(communicator, count, &id, rank);
+}
+
+ncclResult_t ncclCommInitRankScalable(ncclComm_t *communicator, int count, int rank, int id_count,
+                                      ncclUniqueId *ids, ncclConfig_t *config)
+{
+    (void)id_count, (void)config;
+    return join(communicator, count, ids, rank);
+}
+
+ncclResult_t ncclCommInitAll(ncclComm_t *communicators, int count, const int *cards)
+{
+    (void)cards;
+    ncclResult_t result = ncclSuccess;
+    for (int rank = 0; rank < count && !result; rank++)
+        result = make(&communicators[rank], count, rank, "all");
+    return result;
+}
+
+/* Every rank says its colour and key; who does not answer is taken to have our colour. */
+ncclResult_t ncclCommSplit(ncclComm_t communicator, int colour, int key, ncclComm_t *made,
+                           ncclConfig_t *config)
+{
+    (void)config;
+    struct vc_ranks *ranks = ranks_of(communicator);
+    int ours[2] = {colour, key}, message = ranks->messages++, count = 0, rank = 0;
+    vc_post(ranks, message, ours, sizeof ours);
+    for (int other = 0; other < ranks->count; other++) {
+        int theirs[2] = {colour, key};
+        int same = other == ranks->rank;
+        if (!same && !vc_fetch(ranks, message, other, theirs, sizeof theirs))
+            theirs[1] = other;
+        if (theirs[0] != colour)
+            continue;
+        count++;
+        rank += !same && (theirs[1] < key || (theirs[1] == key && other < ranks->rank));
+    }
+    *made = NULL;
+    if (colour < 0)
+        return ncclSuccess;
+    char name[64];
+    snprintf(name, sizeof name, "%.36s.%d.%d", ranks->name, message, colour);
+    return make(made, count, rank, name);
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t communicator)
+{
+    struct vc_ranks *ranks = ranks_of(communicator);
+    if (ranks && ranks->buffers)
+        vc_release(ranks->buffers);
+    free(ranks);
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t communicator)
+{
+    (void)communicator;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t communicator)
+{
+    (void)communicator;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t *error)
+{
+    (void)communicator;
+    *error = ncclSuccess;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommCount(const ncclComm_t communicator, int *count)
+{
+    *count = ranks_of(communicator)->count;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommUserRank(const ncclComm_t communicator, int *rank)
+{
+    *rank = ranks_of(communicator)->rank;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommCuDevice(const ncclComm_t communicator, int *card)
+{
+    *card = ranks_of(communicator)->card;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclMemAlloc(void **pointer, size_t bytes)
+{
+    uintptr_t address;
+    if (vc_allocate(vc_current_card(), bytes, &address))
+        return ncclUnhandledCudaError;
+    *pointer = (void *)address;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclMemFree(void *pointer)
+{
+    vc_release((uintptr_t)pointer);
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommRegister(const ncclComm_t communicator, void *buffer, size_t bytes,
+                              void **handle)
+{
+    (void)communicator, (void)buffer, (void)bytes;
+    *handle = vc_fresh_handle();
+    return ncclSuccess;
+}
+
+const char *ncclGetErrorString(ncclResult_t result)
+{
+    return result ? "error of the virtual card" : "no error";
+}
+
+const char *ncclGetLastError(ncclComm_t communicator)
+{
+    (void)communicator;
+    return "";
+}
+
+ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *operation, void *scalar, ncclDataType_t type,
+                                      ncclScalarResidence_t residence, ncclComm_t communicator)
+{
+    (void)scalar, (void)type, (void)residence, (void)communicator;
+    *operation = ncclAvg;
+    return ncclSuccess;
+}

@@ -1,0 +1,218 @@
+/* CUDA runtime: memory of the cards and of the host, and copies between them. */
+#include "runtime.h"
+
+#include <string.h>
+
+static cudaError_t allocate(void **pointer, size_t bytes)
+{
+    uintptr_t address;
+    if (vc_allocate(vc_current_card(), bytes, &address))
+        return vc_fail(cudaErrorMemoryAllocation);
+    *pointer = (void *)address;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *unused, size_t *total)
+{
+    *total = vc_settings()->total_bytes;
+    *unused = *total - vc_used(vc_current_card());
+    return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void **pointer, size_t bytes)
+{
+    return allocate(pointer, bytes);
+}
+
+cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream)
+{
+    (void)stream;
+    return allocate(pointer, bytes);
+}
+
+cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t pool,
+                                    cudaStream_t stream)
+{
+    (void)pool, (void)stream;
+    return allocate(pointer, bytes);
+}
+
+cudaError_t cudaFree(void *pointer)
+{
+    if (pointer && vc_release((uintptr_t)pointer))
+        vc_host_release(pointer); /* managed memory */
+    return cudaSuccess;
+}
+
+cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream)
+{
+    (void)stream;
+    return cudaFree(pointer);
+}
+
+static cudaError_t allocate_host(void **pointer, size_t bytes, enum vc_host_kind kind)
+{
+    *pointer = vc_host_allocate(bytes, kind);
+    return *pointer ? cudaSuccess : vc_fail(cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned int flags)
+{
+    (void)flags;
+    return allocate_host(pointer, bytes, VC_MANAGED);
+}
+
+cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags)
+{
+    (void)flags;
+    return allocate_host(pointer, bytes, VC_PINNED);
+}
+
+cudaError_t cudaMallocHost(void **pointer, size_t bytes)
+{
+    return allocate_host(pointer, bytes, VC_PINNED);
+}
+
+cudaError_t cudaFreeHost(void *pointer)
+{
+    vc_host_release(pointer);
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags)
+{
+    (void)flags;
+    vc_host_register(pointer, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostUnregister(void *pointer)
+{
+    vc_host_release(pointer);
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned int flags)
+{
+    (void)flags;
+    *device = host;
+    return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *is, const void *pointer)
+{
+    memset(is, 0, sizeof *is);
+    int card = vc_card_of(pointer);
+    enum vc_host_kind kind = vc_host_kind_of(pointer);
+    if (card >= 0) {
+        is->type = cudaMemoryTypeDevice;
+        is->device = card;
+        is->devicePointer = (void *)pointer;
+    } else if (kind != VC_NOT_OURS) {
+        is->type = kind == VC_MANAGED ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
+        is->device = vc_current_card();
+        is->hostPointer = is->devicePointer = (void *)pointer;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy(void *target, const void *source, size_t bytes, enum cudaMemcpyKind kind)
+{
+    (void)kind;
+    vc_copy(target, source, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void *target, const void *source, size_t bytes,
+                            enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+    (void)stream;
+    return cudaMemcpy(target, source, bytes, kind);
+}
+
+cudaError_t cudaMemcpyPeerAsync(void *target, int card, const void *source, int peer, size_t bytes,
+                                cudaStream_t stream)
+{
+    (void)card, (void)peer, (void)stream;
+    return cudaMemcpy(target, source, bytes, cudaMemcpyDefault);
+}
+
+cudaError_t cudaMemcpy2D(void *target, size_t target_pitch, const void *source,
+                         size_t source_pitch, size_t width, size_t height,
+                         enum cudaMemcpyKind kind)
+{
+    for (size_t row = 0; row < height; row++)
+        cudaMemcpy((char *)target + row * target_pitch, (const char *)source + row * source_pitch,
+                   width, kind);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy2DAsync(void *target, size_t target_pitch, const void *source,
+                              size_t source_pitch, size_t width, size_t height,
+                              enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+    (void)stream;
+    return cudaMemcpy2D(target, target_pitch, source, source_pitch, width, height, kind);
+}
+
+cudaError_t cudaMemset(void *target, int value, size_t bytes)
+{
+    if (vc_card_of(target) >= 0)
+        vc_filled((uintptr_t)target, value, bytes);
+    else
+        memset(target, value, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void *target, int value, size_t bytes, cudaStream_t stream)
+{
+    (void)stream;
+    return cudaMemset(target, value, bytes);
+}
+
+/* Memory pools: cudaMallocAsync takes from the card at once, and a pool keeps nothing back. */
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int card)
+{
+    *pool = (cudaMemPool_t)(uintptr_t)(0x5000 + card);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int card)
+{
+    return cudaDeviceGetDefaultMemPool(pool, card);
+}
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties)
+{
+    (void)properties;
+    *pool = vc_fresh_handle();
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value)
+{
+    (void)pool;
+    if (attribute < cudaMemPoolAttrReservedMemCurrent) {
+        memset(value, 0, attribute == cudaMemPoolAttrReleaseThreshold ? 8 : 4);
+    } else {
+        unsigned long long used = vc_used(vc_current_card());
+        memcpy(value, &used, sizeof used);
+    }
+    return cudaSuccess;
+}
+
+/* A variable of a kernel lies where nothing else does: at the addresses of the last card. */
+cudaError_t cudaGetSymbolAddress(void **pointer, const void *symbol)
+{
+    (void)symbol;
+    uintptr_t last = (uintptr_t)(VC_MOST_CARDS - 1) << VC_ADDRESS_BITS;
+    *pointer = (void *)(VC_FIRST_ADDRESS + last);
+    return cudaSuccess;
+}
+
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *pointer)
+{
+    memset(handle, 0, sizeof *handle);
+    memcpy(handle->reserved, &pointer, sizeof pointer);
+    return cudaSuccess;
+}

@@ -1,0 +1,158 @@
+/* Remembers what the host wrote to a card, as far as it is small.
+
+   Nothing computes here, so most of what lies on a card is unknown and reads as zero. But programs
+   steer themselves by small values that the host itself sent: counts, flags, pickled objects. Copies
+   and fills of up to 64 KiB are kept by the byte, follow copies from card to card, and are what a
+   copy to the host delivers. What a kernel writes over stays as it was: a value can be stale. */
+#include "virtual.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GRAIN 256
+#define BUCKETS (1 << 14)
+#define MOST_GRAINS (1 << 17)
+
+struct grain {
+    uintptr_t number; /* address / GRAIN */
+    struct grain *next;
+    unsigned char bytes[GRAIN], known[GRAIN];
+};
+
+static struct grain *buckets[BUCKETS];
+static size_t grains;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct grain *grain_of(uintptr_t address, int make)
+{
+    uintptr_t number = address / GRAIN;
+    struct grain **bucket = &buckets[(number * 0x9E3779B97F4A7C15ULL) >> 50];
+    for (struct grain *one = *bucket; one; one = one->next)
+        if (one->number == number)
+            return one;
+    if (!make || grains >= MOST_GRAINS)
+        return NULL;
+    struct grain *made = calloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->number = number;
+    made->next = *bucket;
+    grains++;
+    return *bucket = made;
+}
+
+/* The bytes of [address, address + left) that lie in the first grain. */
+static size_t in_grain(uintptr_t address, size_t left)
+{
+    size_t room = GRAIN - address % GRAIN;
+    return left < room ? left : room;
+}
+
+static void keep(uintptr_t address, const unsigned char *source, int value, size_t bytes)
+{
+    for (size_t done = 0, n; done < bytes; done += n) {
+        n = in_grain(address + done, bytes - done);
+        struct grain *one = grain_of(address + done, 1);
+        if (!one)
+            continue;
+        size_t at = (address + done) % GRAIN;
+        if (source)
+            memcpy(one->bytes + at, source + done, n);
+        else
+            memset(one->bytes + at, value, n);
+        memset(one->known + at, 1, n);
+    }
+}
+
+static void forget_grains(uintptr_t first, uintptr_t end)
+{
+    for (int i = 0; i < BUCKETS; i++)
+        for (struct grain *one = buckets[i]; one; one = one->next)
+            if (one->number >= first && one->number < end)
+                memset(one->known, 0, GRAIN);
+}
+
+static void forget(uintptr_t address, size_t bytes)
+{
+    if (!grains)
+        return;
+    if (bytes > 16 * VC_SMALL) { /* looking at every grain is quicker than at every address */
+        forget_grains(address / GRAIN, (address + bytes + GRAIN - 1) / GRAIN);
+        return;
+    }
+    for (size_t done = 0, n; done < bytes; done += n) {
+        n = in_grain(address + done, bytes - done);
+        struct grain *one = grain_of(address + done, 0);
+        if (one)
+            memset(one->known + (address + done) % GRAIN, 0, n);
+    }
+}
+
+void vc_written(uintptr_t address, const void *source, size_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    if (bytes <= VC_SMALL)
+        keep(address, source, 0, bytes);
+    else
+        forget(address, bytes);
+    pthread_mutex_unlock(&lock);
+}
+
+void vc_filled(uintptr_t address, int value, size_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    if (bytes <= VC_SMALL)
+        keep(address, NULL, value, bytes);
+    else
+        forget(address, bytes);
+    pthread_mutex_unlock(&lock);
+}
+
+int vc_known(uintptr_t address, void *target, size_t bytes)
+{
+    int all = 1;
+    memset(target, 0, bytes);
+    if (bytes > VC_SMALL)
+        return 0;
+    pthread_mutex_lock(&lock);
+    for (size_t done = 0, n; done < bytes; done += n) {
+        n = in_grain(address + done, bytes - done);
+        struct grain *one = grain_of(address + done, 0);
+        size_t at = (address + done) % GRAIN;
+        for (size_t i = 0; i < n; i++)
+            if (one && one->known[at + i])
+                ((unsigned char *)target)[done + i] = one->bytes[at + i];
+            else
+                all = 0;
+    }
+    pthread_mutex_unlock(&lock);
+    return all;
+}
+
+static void copy_between_cards(uintptr_t target, uintptr_t source, size_t bytes)
+{
+    unsigned char *known = bytes <= VC_SMALL ? malloc(bytes + 1) : NULL;
+    if (known && vc_known(source, known, bytes)) {
+        vc_written(target, known, bytes);
+    } else {
+        pthread_mutex_lock(&lock);
+        forget(target, bytes);
+        pthread_mutex_unlock(&lock);
+    }
+    free(known);
+}
+
+void vc_copy(void *target, const void *source, size_t bytes)
+{
+    int to_card = vc_card_of(target) >= 0, from_card = vc_card_of(source) >= 0;
+    if (to_card && from_card) {
+        copy_between_cards((uintptr_t)target, (uintptr_t)source, bytes);
+    } else if (to_card) {
+        vc_written((uintptr_t)target, source, bytes);
+    } else if (from_card) {
+        if (!vc_known((uintptr_t)source, target, bytes) && bytes <= VC_SMALL)
+            vc_count_unknown_read();
+    } else if (target && source) {
+        memmove(target, source, bytes);
+    }
+}

@@ -1,0 +1,77 @@
+/* What the parts of the virtual card share.
+
+   Functions of the CUDA libraries carry the names those libraries give them; ours begin with vc_.
+   Nothing is computed anywhere: memory is counted, questions are answered, work is let go. */
+#ifndef OOMDOCTOR_VIRTUAL_H
+#define OOMDOCTOR_VIRTUAL_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VC_MOST_CARDS 16
+/* Card d owns [FIRST + d * 4 TiB, FIRST + (d + 1) * 4 TiB), below every mmap and heap address of
+   the host: a host that follows such a pointer faults at once. */
+#define VC_FIRST_ADDRESS 0x100000000000ULL
+#define VC_ADDRESS_BITS 42
+#define VC_PAGE ((size_t)2 << 20)
+/* What is remembered of values, and exchanged between ranks: control data, not tensors. */
+#define VC_SMALL ((size_t)64 << 10)
+
+struct vc_settings {
+    char name[256];
+    int cards;
+    int major, minor, multiprocessors;
+    size_t total_bytes;        /* as the card reports it to PyTorch */
+    size_t context_bytes;      /* taken on every card before anybody allocates */
+    size_t communicator_bytes; /* taken by every NCCL communicator */
+    double peer_wait_s;        /* how long a rank waits for another; 0: it runs alone */
+};
+
+/* settings.c */
+const struct vc_settings *vc_settings(void);
+
+/* cards.c: what is used of each card, and which one a thread works on */
+int vc_current_card(void);
+int vc_choose_card(int card);
+int vc_card_of(const void *pointer); /* -1: no address of a card */
+int vc_allocate(int card, size_t bytes, uintptr_t *address); /* 0, or 1: does not fit */
+int vc_release(uintptr_t address);                           /* 0, or 1: not allocated */
+size_t vc_block_of(uintptr_t address, uintptr_t *start);     /* its bytes; 0: none */
+uintptr_t vc_reserve_addresses(int card, size_t bytes);
+int vc_take_pages(int card, size_t bytes, unsigned long long *handle);
+void vc_give_pages(unsigned long long handle);
+size_t vc_used(int card);
+void *vc_fresh_handle(void);
+
+/* values.c: the little that is known of what lies on the cards */
+void vc_written(uintptr_t address, const void *source, size_t bytes);
+void vc_filled(uintptr_t address, int value, size_t bytes);
+int vc_known(uintptr_t address, void *target, size_t bytes); /* 1: every byte was known */
+void vc_copy(void *target, const void *source, size_t bytes); /* in any direction */
+
+/* host.c: host memory that CUDA handed out or knows of */
+enum vc_host_kind { VC_NOT_OURS, VC_PINNED, VC_REGISTERED, VC_MANAGED };
+void *vc_host_allocate(size_t bytes, enum vc_host_kind kind);
+void vc_host_register(void *pointer, size_t bytes);
+int vc_host_release(void *pointer); /* 0, or 1: not ours */
+enum vc_host_kind vc_host_kind_of(const void *pointer);
+
+/* attributes.c: cudaDeviceAttr and CUdevice_attribute share their numbers */
+int vc_attribute(int attribute);
+
+/* report.c: what the virtual card did not model */
+void vc_report(const char *kind, const char *name); /* each pair once */
+void vc_count_unknown_read(void);
+#define VC_REFUSED "refused" /* a question nobody answers: the call failed */
+#define VC_IGNORED "ignored" /* a request without an answer: the call did nothing */
+#define VC_ASSUMED "assumed" /* answered, with a size or value that nobody checked */
+#define VC_MISSING "missing" /* asked for by name, and not there */
+
+/* driver_entry.c */
+void *vc_entry_point(const char *name);
+
+#endif

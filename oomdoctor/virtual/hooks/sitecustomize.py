@@ -1,0 +1,128 @@
+"""Decisions in Python that need a value which only a kernel could compute.
+
+Python loads this file at its start, since its folder stands first in PYTHONPATH. A module is
+patched when the program imports it:
+
+- `generate` of transformers asks the card whether all rows are finished. Here they are finished
+  when the longest permitted length is reached.
+- `broadcast_object_list` of torch.distributed sends pickled objects over the cards. Here they go
+  through the store that the ranks share.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import ModuleType
+
+Library: TypeAlias = Any
+"""A module or object of a library that this file cannot import to know its type."""
+
+
+def stop_at_the_longest_length(generation: Library) -> None:
+    """Let generation end at its longest length, which the host knows."""
+    criterion = generation.MaxLengthCriteria
+    ask_the_card = criterion.__call__
+    reached = [False]
+
+    def call(self: Library, input_ids: Library, scores: Library, **more: Library) -> Library:
+        reached[0] = reached[0] or input_ids.shape[-1] >= self.max_length
+        return ask_the_card(self, input_ids, scores, **more)
+
+    def has_unfinished(*_: Library, **__: Library) -> bool:
+        over, reached[0] = reached[0], False
+        return not over
+
+    criterion.__call__ = call
+    generation.GenerationMixin._has_unfinished_sequences = has_unfinished  # noqa: SLF001 - the loop asks it
+
+
+def send_objects_through_the_store(distributed: Library) -> None:
+    """Let objects pass from rank to rank as bytes of the store."""
+    sent = [0]
+
+    def broadcast_object_list(
+        object_list: list[Library],
+        src: int | None = None,
+        group: Library = None,
+        device: Library = None,
+        group_src: int | None = None,
+    ) -> None:
+        import pickle
+
+        del device  # there is nothing to move to it
+        root = src if src is not None else group_src or 0
+        if src is None and group is not None and group_src is not None:
+            root = distributed.get_global_rank(group, group_src)
+        store = distributed._get_default_store()  # noqa: SLF001 - the one the group was made with
+        sent[0] += 1
+        key = f"oomdoctor/objects/{sent[0]}"
+        if distributed.get_rank() == root:
+            store.set(key, pickle.dumps(list(object_list)))
+        else:
+            object_list[:] = pickle.loads(store.get(key))  # noqa: S301 - as the original does
+
+    distributed.broadcast_object_list = broadcast_object_list
+
+
+PATCHES: dict[str, Callable[[Library], None]] = {
+    "transformers.generation.utils": stop_at_the_longest_length,
+    "torch.distributed.distributed_c10d": send_objects_through_the_store,
+}
+
+
+class _Loader(importlib.abc.Loader):
+    """Loads a module as its own loader does, and patches it."""
+
+    def __init__(self, loader: Library, patch: Callable[[Library], None]) -> None:
+        self.loader = loader
+        self.patch = patch
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> Library:
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self.loader.exec_module(module)
+        try:
+            self.patch(module)
+        except (AttributeError, TypeError) as error:  # another version of the library
+            sys.stderr.write(f"oomdoctor virtual card: {module.__name__}: {error!r}\n")
+
+    def __getattr__(self, name: str) -> Library:
+        return getattr(self.loader, name)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds the modules that are patched."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        patch = PATCHES.get(fullname)
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target) if patch else None
+        if patch is None or spec is None or spec.loader is None:
+            return None
+        spec.loader = _Loader(spec.loader, patch)
+        return spec
+
+
+def _run_the_other_one() -> None:
+    """Run the sitecustomize that ours stands before, if there is one."""
+    here = Path(__file__).resolve().parent
+    others = [one for one in sys.path if Path(one).resolve() != here]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
+    if spec is not None and spec.loader is not None:
+        from importlib.util import module_from_spec
+
+        spec.loader.exec_module(module_from_spec(spec))
+
+
+if __name__ == "sitecustomize":
+    sys.meta_path.insert(0, _Finder())
+    _run_the_other_one()

@@ -1,0 +1,77 @@
+"""The CUDA build of torch and NVIDIA's libraries, as an environment has them installed.
+
+site-packages/torch/lib/libtorch_cuda.so
+site-packages/nvidia/cu13/{include,lib}                    CUDA 13
+site-packages/nvidia/{cuda_runtime,cublas,...}/{include,lib}   CUDA 12
+site-packages/nvidia_cublas-13.1.1.3.dist-info
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.errors import InputError
+from oomdoctor.record import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wheels:
+    """What is needed of an environment: headers, libraries, versions."""
+
+    site: Path
+    versions: tuple[str, ...]
+    includes: tuple[Path, ...]
+    cuda_major: int
+
+    def has_header(self, name: str) -> bool:
+        """Say whether a header is there."""
+        return any((folder / name).is_file() for folder in self.includes)
+
+    def libraries(self, name: str) -> tuple[Path, ...]:
+        """Return the shared libraries whose names begin so; `libcublas` has two."""
+        return tuple(sorted(self.site.glob(f"nvidia/*/lib/{name}*")))
+
+
+def wheels_in(site: Path) -> Wheels:
+    """Look into a site-packages folder; InputError if it holds no CUDA build of torch."""
+    if not (site / "torch" / "lib" / "libtorch_cuda.so").is_file():
+        raise InputError(
+            f"no CUDA build of torch in {site}",
+            hint="install one there, such as the wheel of torch 2.13.0 that PyPI has for Linux",
+        )
+    includes = tuple(sorted(site.glob("nvidia/*/include")))
+    # triton carries the driver's header, for wheels that lack it
+    spare = site / "triton" / "backends" / "nvidia" / "include"
+    found = Wheels(
+        site=site,
+        versions=tuple(sorted(_versions(site))),
+        includes=(*includes, *([spare] if spare.is_dir() else [])),
+        cuda_major=_cuda_major(site),
+    )
+    for header in ("cuda.h", "cuda_runtime_api.h", "cublasLt.h"):
+        if not found.has_header(header):
+            raise InputError(
+                f"the wheels of CUDA in {site} lack the header {header}",
+                hint="install torch with its dependencies from PyPI, not a system's CUDA",
+            )
+    return found
+
+
+def _versions(site: Path) -> Iterator[str]:
+    """Yield `torch-2.13.0`, `nvidia_cublas-13.1.1.3`, ..."""
+    for folder in site.glob("*.dist-info"):
+        name = folder.name.removesuffix(".dist-info")
+        if name.startswith(("torch-", "nvidia_", "triton-")):
+            yield name
+
+
+def _cuda_major(site: Path) -> int:
+    for library in site.glob("nvidia/*/lib/libcudart.so.*"):
+        major = library.name.removeprefix("libcudart.so.").partition(".")[0]
+        if major.isdecimal():
+            return int(major)
+    raise InputError(f"no libcudart in {site / 'nvidia'}")
