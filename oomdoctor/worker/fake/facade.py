@@ -1,0 +1,202 @@
+"""What `torch.cuda` answers for the fake card."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from oomdoctor.model.job import CardSpec
+    from oomdoctor.worker.fake.tracker import Tracker
+
+
+class Properties:
+    """The properties of the card, as torch names them."""
+
+    def __init__(self, card: CardSpec) -> None:
+        """Take over what is known of the card."""
+        self.name = card.name
+        self.major, self.minor = card.capability
+        self.total_memory = card.total_bytes
+        self.multi_processor_count = card.processors
+        self.warp_size = 32
+        self.is_integrated = False
+        self.is_multi_gpu_board = False
+        self.gcnArchName = card.name
+        self.L2_cache_size = 40 << 20
+        self.max_threads_per_multi_processor = 2048
+        self.regs_per_multiprocessor = 65536
+        self.shared_memory_per_block = 49152
+        self.shared_memory_per_block_optin = 166912
+        self.uuid = "00000000-0000-0000-0000-000000000000"
+
+
+class Stream:
+    """A CUDA stream on which nothing waits."""
+
+    def __init__(self, *_arguments: object, **_named: object) -> None:
+        """Make the default stream, whatever was asked for."""
+        self.cuda_stream = 0
+        self.stream_id = 0
+        self.device_index = 0
+        self.device_type = 1
+        self.device = torch.device("cuda", 0)
+        self.priority = 0
+
+    def query(self) -> bool:
+        """Say that all is done."""
+        return True
+
+    def synchronize(self) -> None:
+        """Wait for nothing."""
+
+    def wait_stream(self, _other: object) -> None:
+        """Wait for nothing."""
+
+    def wait_event(self, _event: object) -> None:
+        """Wait for nothing."""
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Return the event."""
+        return event or Event()
+
+    def __enter__(self) -> Stream:  # noqa: PYI034 - torch's own returns the stream
+        """Run on this stream."""
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        """Leave it."""
+
+
+class Event:
+    """A CUDA event that has happened."""
+
+    def __init__(self, *_arguments: object, **_named: object) -> None:
+        """Make an event."""
+
+    def record(self, _stream: object = None) -> None:
+        """Happen."""
+
+    def wait(self, _stream: object = None) -> None:
+        """Wait for nothing."""
+
+    def query(self) -> bool:
+        """Say that it has happened."""
+        return True
+
+    def synchronize(self) -> None:
+        """Wait for nothing."""
+
+    def elapsed_time(self, _other: object) -> float:
+        """Return no time."""
+        return 0.0
+
+
+def answers(card: CardSpec, tracker: Tracker) -> dict[str, object]:
+    """Return what replaces the functions of `torch.cuda`, by name."""
+    properties = Properties(card)
+    stream = Stream()
+
+    # each name gets a function of its own: dynamo's tables refuse one function of two names
+    def always(value: object) -> Callable[..., Any]:
+        return lambda *_arguments, **_named: value
+
+    def free() -> tuple[int, int]:
+        return max(0, card.total_bytes - tracker.allocated), card.total_bytes
+
+    def random_state(*_arguments: object, **_named: object) -> torch.Tensor:
+        return torch.zeros(16, dtype=torch.uint8, device="cpu")
+
+    @contextlib.contextmanager
+    def on(_what: object) -> Iterator[None]:
+        yield
+
+    quiet = (
+        *("_lazy_init", "init", "synchronize", "set_device", "set_rng_state", "set_rng_state_all"),
+        *("manual_seed", "manual_seed_all", "seed", "seed_all", "set_stream", "_sleep"),
+        *(
+            "reset_peak_memory_stats",
+            "reset_max_memory_allocated",
+            "reset_accumulated_memory_stats",
+        ),
+        *("ipc_collect", "set_per_process_memory_fraction", "_lazy_call"),
+    )
+    return {
+        **{name: always(None) for name in quiet},
+        "is_available": always(True),
+        "is_initialized": always(True),
+        "_is_compiled": always(True),
+        "_is_in_bad_fork": always(False),
+        "is_current_stream_capturing": always(False),
+        "device_count": always(1),
+        "current_device": always(0),
+        "get_device_name": always(card.name),
+        "get_device_capability": always(card.capability),
+        "get_device_properties": always(properties),
+        "get_arch_list": always([f"sm_{card.capability[0]}{card.capability[1]}"]),
+        "is_bf16_supported": always(card.capability >= (8, 0)),
+        "is_tf32_supported": always(card.capability >= (8, 0)),
+        "can_device_access_peer": always(False),
+        "get_rng_state": random_state,
+        "get_rng_state_all": lambda: [random_state()],
+        "initial_seed": always(0),
+        "mem_get_info": lambda *_arguments: free(),
+        "memory_allocated": lambda *_arguments, **_named: tracker.allocated,
+        "max_memory_allocated": lambda *_arguments, **_named: tracker.peak,
+        "memory_reserved": lambda *_arguments, **_named: tracker.allocated,
+        "max_memory_reserved": lambda *_arguments, **_named: tracker.peak,
+        "memory_stats": lambda *_arguments: {
+            "allocated_bytes.all.current": tracker.allocated,
+            "allocated_bytes.all.peak": tracker.peak,
+            "reserved_bytes.all.current": tracker.allocated,
+            "reserved_bytes.all.peak": tracker.peak,
+        },
+        "empty_cache": lambda: tracker.empty_cache(),
+        "current_stream": always(stream),
+        "default_stream": always(stream),
+        "stream": on,
+        "Stream": Stream,
+        "Event": Event,
+    }
+
+
+class Facade:
+    """Puts the answers into torch, and takes them out again."""
+
+    def __init__(self, card: CardSpec, tracker: Tracker) -> None:
+        """Prepare the answers for a card."""
+        self._card = card
+        self._tracker = tracker
+        self._before: list[tuple[object, str, object]] = []
+
+    def install(self) -> None:
+        """Replace what asks the driver."""
+        new = answers(self._card, self._tracker)
+        for name, value in new.items():
+            if hasattr(torch.cuda, name):
+                self._set(torch.cuda, name, value)
+        for module in (torch.cuda.random, torch.cuda.memory, torch.cuda.streams):
+            for name, value in new.items():
+                if hasattr(module, name):
+                    self._set(module, name, value)
+        self._set(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
+        self._set(torch.backends.cuda, "is_built", lambda: True)
+        if not hasattr(torch._C, "_cuda_getCurrentRawStream"):
+            self._set(torch._C, "_cuda_getCurrentRawStream", lambda _device: 0)
+
+    def remove(self) -> None:
+        """Put back what was there."""
+        while self._before:
+            owner, name, value = self._before.pop()
+            if value is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
+
+    def _set(self, owner: object, name: str, value: object) -> None:
+        self._before.append((owner, name, getattr(owner, name, None)))
+        setattr(owner, name, value)

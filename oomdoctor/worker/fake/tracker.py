@@ -1,0 +1,219 @@
+"""Writes the stream of a run: what was allocated by which operator of which module, and when.
+
+It is the ledger of the fake memory and the observer of the run. Modules are followed by hooks; in
+a backward pass the module is that whose forward made the node: each module's forward is a range
+of autograd's sequence numbers.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from oomdoctor.memory.stream import Allocation, Mark, Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from oomdoctor.worker.fake.memory import FakeMemory
+
+UNNAMED = ("aten.empty", "aten.new_empty")
+WORKSPACE = "workspace"
+
+
+class _Thread:
+    """Where one thread is: the modules that run, and the nodes that each made."""
+
+    __slots__ = ("modules", "owners", "starts")
+
+    def __init__(self) -> None:
+        self.modules: list[str] = []
+        self.starts: list[int] = []
+        self.owners: list[str] = []
+
+    def note(self, sequence: int) -> None:
+        """Note that nodes from this number on belong to the module that runs now."""
+        owner = self.modules[-1] if self.modules else ""
+        while self.starts and self.starts[-1] >= sequence:
+            self.starts.pop()
+            self.owners.pop()
+        self.starts.append(sequence)
+        self.owners.append(owner)
+
+    def owner_of(self, sequence: int) -> str:
+        """Return the module that made a node."""
+        place = bisect_right(self.starts, sequence) - 1
+        return self.owners[place] if place >= 0 else ""
+
+
+class Tracker:
+    """A ledger for `FakeMemory`, an observer for a run, and in the end a Stream."""
+
+    def __init__(self) -> None:
+        """Start an empty stream."""
+        self.memory: FakeMemory | None = None
+        self.events: list[int] = []
+        self.marks: list[Mark] = []
+        self.assumptions: dict[str, None] = {}
+        self._sizes: list[int] = []
+        self._operators: list[str] = []
+        self._modules: list[str] = []
+        self._places: list[tuple[str, str]] = []
+        self._categories: dict[int, str] = {}
+        self._place = ("", "")
+        self._unnamed = False
+        self._names: dict[torch.nn.Module, str] = {}
+        self._threads: dict[int, _Thread] = {}
+        self._main = threading.get_ident()
+        self._trained: list[tuple[torch.Tensor, ...]] = []
+        self._handles: list[Any] = []
+        self.allocated = 0
+        self.peak = 0
+
+    # --- the ledger
+
+    def alloc(self, size: int, operator: str) -> int:
+        """Take down an allocation and return its number."""
+        number = len(self._sizes)
+        self._sizes.append(size)
+        self._operators.append(operator)
+        self._unnamed = operator.startswith(UNNAMED)
+        self._modules.append(self._module())
+        self._places.append(self._place)
+        self.events.append(number)
+        self.allocated += -(-size // 512) * 512
+        self.peak = max(self.peak, self.allocated)
+        return number
+
+    def free(self, number: int) -> None:
+        """Take down that an allocation is freed."""
+        self.events.append(~number)
+        self.allocated -= -(-self._sizes[number] // 512) * 512
+
+    def workspace(self, size: int, name: str, *, kept: bool = False) -> None:
+        """Take down memory that a kernel takes for itself; it gives it back unless `kept`."""
+        number = self.alloc(size, name)
+        self._categories[number] = WORKSPACE
+        if not kept:
+            self.free(number)
+
+    def last_is_unnamed(self) -> bool:
+        """Say that the last allocation is an empty tensor that nothing has written into."""
+        return self._unnamed
+
+    def name_last(self, number: int, operator: str) -> None:
+        """Name what wrote into the last allocation, if that is the one with this number."""
+        if number == len(self._sizes) - 1:
+            self._operators[number] = operator
+            self._unnamed = False
+
+    def _module(self) -> str:
+        """Return the module that runs, or whose backward runs, in this thread."""
+        thread = self._threads.get(threading.get_ident())
+        if thread is not None and thread.modules:
+            return thread.modules[-1]
+        node = torch._C._current_autograd_node()
+        if node is None:
+            return ""
+        main = self._threads.get(self._main)
+        return main.owner_of(node._sequence_nr()) if main is not None else ""
+
+    # --- the observer
+
+    def phase(self, name: str, part: str = "") -> None:
+        """Hear that a phase, or a part of it, begins."""
+        before = self._place
+        if before[1] == "backward" and part != "backward":
+            self._tag_gradients()
+        at = len(self.events)
+        if name != before[0]:
+            self.marks.append(Mark(at, "phase", name))
+        if part or name == before[0]:
+            self.marks.append(Mark(at, "part", part))
+        self._place = (name, part)
+
+    def tag(self, tensors: Iterable[torch.Tensor], category: str) -> None:
+        """Hear what tensors are for."""
+        held = tuple(tensors)
+        if category in ("weights", "adapter"):
+            self._trained.append(held)
+        for tensor in held:
+            number = self.memory.number_of(tensor) if self.memory is not None else None
+            if number is not None:
+                self._categories.setdefault(number, category)
+
+    def _tag_gradients(self) -> None:
+        for tensors in self._trained:
+            self.tag((one.grad for one in tensors if one.grad is not None), "gradient")
+
+    def assume(self, sentence: str) -> None:
+        """Hear what had to be decided without a value."""
+        self.assumptions.setdefault(sentence)
+
+    def empty_cache(self) -> None:
+        """Hear that the allocator's cache is emptied here."""
+        self.marks.append(Mark(len(self.events), "empty-cache"))
+
+    def used_on(self, tensor: torch.Tensor, stream: int) -> None:
+        """Hear that a block is used on another CUDA stream."""
+        number = self.memory.number_of(tensor) if self.memory is not None else None
+        if number is not None:
+            self.marks.append(Mark(len(self.events), "use", str(stream), number))
+
+    # --- modules
+
+    def model(self, model: torch.nn.Module) -> None:
+        """Name a model's modules; called again where it is wrapped."""
+        if not self._handles:
+            self._watch()
+        for name, module in model.named_modules():
+            self._names[module] = name
+
+    def _watch(self) -> None:
+        hooks = torch.nn.modules.module
+        self._handles.append(hooks.register_module_forward_pre_hook(self._enter))
+        self._handles.append(hooks.register_module_forward_hook(self._leave, always_call=True))
+
+    def _enter(self, module: torch.nn.Module, _arguments: object) -> None:
+        name = self._names.get(module)
+        if name is None:
+            name = type(module).__name__
+        thread = self._threads.setdefault(threading.get_ident(), _Thread())
+        thread.modules.append(name)
+        thread.note(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
+
+    def _leave(self, _module: torch.nn.Module, _arguments: object, _result: object) -> None:
+        # a forward hook that returns something would replace the module's result
+        thread = self._threads.get(threading.get_ident())
+        if thread is not None and thread.modules:
+            thread.modules.pop()
+            thread.note(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
+
+    def close(self) -> None:
+        """Stop following modules."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+
+    # --- the result
+
+    def stream(self, origin: str, facts: Mapping[str, object]) -> Stream:
+        """Return what was written."""
+        categories = self._categories
+        allocations = [
+            Allocation(size, operator, module, place[0], place[1], categories.get(number, ""))
+            for number, (size, operator, module, place) in enumerate(
+                zip(self._sizes, self._operators, self._modules, self._places, strict=True)
+            )
+        ]
+        return Stream(
+            allocations=allocations,
+            events=list(self.events),
+            marks=tuple(self.marks),
+            origin=origin,
+            assumptions=tuple(self.assumptions),
+            facts=facts,
+        )
