@@ -43,8 +43,9 @@ def estimated(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Estima
         wanted = _wanted(asked, own)
         confs = wanted.alloc_confs
         chosen.settings = confs[0] if confs else settings_of(own.book)
+        others = {text: source.described(text) for text in asked["what_if"]}
         made = _estimated(own, wanted, chosen)
-        variants = _variants(source, wanted, chosen, asked["what_if"])
+        variants = _variants(others, wanted, chosen)
     return replace(made, variants=variants)
 
 
@@ -101,14 +102,13 @@ def _estimated(own: Described, wanted: Wanted, chosen: Engines) -> Estimate:
 
 
 def _variants(
-    source: Source, wanted: Wanted, chosen: Engines, asked: tuple[str, ...]
+    others: Mapping[str, Described], wanted: Wanted, chosen: Engines
 ) -> tuple[Variant, ...]:
     """Return the same job with something changed, one for each --what-if."""
     card = wanted.cards[0] if wanted.cards else None
     found = []
-    for text in asked:
+    for text, other in others.items():
         chosen.say(f"what if {text}")
-        other = source.described(text)
         compare = partial(compared, text, other.job, wanted=wanted)
         found.append(chosen.speak(card, compare))
     return tuple(found)

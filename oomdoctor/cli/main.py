@@ -36,6 +36,12 @@ COMMANDS = {
         "command",
         "Count the tokens of a data set: lengths, padding, packing, the peak batch.",
     ),
+    "estimate": Entry(
+        "oomdoctor.cli.estimate",
+        "command",
+        "Predict the peak of a job without a card: what it is made of, where it fits.",
+    ),
+    "plan": Entry("oomdoctor.cli.plan", "command", "Find the settings that fit a model on a card."),
     "snapshot": Entry(
         "oomdoctor.cli.snapshot", "group", "Read memory snapshots, and check the allocator model."
     ),

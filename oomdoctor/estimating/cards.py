@@ -60,6 +60,7 @@ PROCESSORS = {
     "rtx 4070": 46,
     "rtx 4080": 76,
     "rtx 4090": 128,
+    "rtx 4090 laptop": 76,
     "rtx 6000 ada": 142,
     "l4": 58,
     "l40": 142,
@@ -118,7 +119,7 @@ def _near(name: str) -> str:
 
     known = {card.name.lower(): card.name for card in cards()}
     short = {low.replace("nvidia ", "").replace("geforce ", ""): one for low, one in known.items()}
-    near = get_close_matches(name.lower(), [*known, *short], n=1, cutoff=0.6)
+    near = get_close_matches(name.lower(), [*known, *short], n=1, cutoff=0.8)
     first = f"did you mean {(known | short)[near[0]]!r}? " if near else ""
     return f"{first}give a name such as 'RTX 4090' or a size such as 24GiB"
 

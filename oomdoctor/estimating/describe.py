@@ -35,6 +35,10 @@ class Source:
     given: tuple[Fact, ...] = ()
     flags: tuple[str, ...] = ()
 
+    def book(self) -> FactBook:
+        """Return what is stated and read, before anything follows from it."""
+        return book_of(self.configs, self.given, replaced=replaced_by(self.flags))
+
     def described(self, changes: str = "") -> Described:
         """Return the job, with `changes` of a what-if; UsageError names what is missing."""
         named = changes_of(changes) if changes else {}

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.estimating.cards import usual_cards
 from oomdoctor.estimating.limits import limits, rates
-from oomdoctor.estimating.outside import outside
 from oomdoctor.estimating.table import axes, table
 from oomdoctor.estimating.verdicts import verdicts
 from oomdoctor.memory.allocator_settings import read_settings
+from oomdoctor.memory.outside import outside
 from oomdoctor.model.estimate import Estimate, Variant
 from oomdoctor.record import dataclass, replace
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from oomdoctor.estimating.engine import Engine
-    from oomdoctor.estimating.outside import Outside
     from oomdoctor.estimating.peak import Peak
+    from oomdoctor.memory.outside import Outside
     from oomdoctor.model.estimate import CardVerdict
     from oomdoctor.model.job import CardSpec, Job
 

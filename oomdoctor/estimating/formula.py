@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.estimating import bands
 from oomdoctor.estimating.peak import Peak
 from oomdoctor.estimating.shapes import with_shape
+from oomdoctor.memory import bands
 from oomdoctor.model.estimate import FORMULA
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from oomdoctor.estimating.engine import Engine
-    from oomdoctor.estimating.outside import Outside
+    from oomdoctor.memory.outside import Outside
     from oomdoctor.model.job import CardSpec, Job
 
 MOST_ROWS = 1 << 14

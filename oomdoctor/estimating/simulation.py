@@ -6,11 +6,11 @@ import json
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
-from oomdoctor.estimating import bands
 from oomdoctor.estimating.growth import Growth, laws_of
 from oomdoctor.estimating.peak import bare_peak, peak_of_stream
 from oomdoctor.estimating.shapes import Shape, longest, shape_of, with_few_layers, with_shape
 from oomdoctor.lab.protocol import TraceRequest, encode
+from oomdoctor.memory import bands
 from oomdoctor.model.estimate import SIMULATE
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from oomdoctor.estimating.engine import Engine
-    from oomdoctor.estimating.outside import Outside
     from oomdoctor.estimating.peak import Peak
+    from oomdoctor.memory.outside import Outside
     from oomdoctor.model.job import CardSpec, Job
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)

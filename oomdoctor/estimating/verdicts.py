@@ -16,8 +16,8 @@ from oomdoctor.units import format_size
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oomdoctor.estimating.outside import Outside
     from oomdoctor.estimating.peak import Peak
+    from oomdoctor.memory.outside import Outside
     from oomdoctor.memory.stream_replay import Failed
     from oomdoctor.model.job import CardSpec
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from oomdoctor.lab.session import WorkerError
 from oomdoctor.model.job import CardSpec, Job, ModelSpec
 from tests.unit.memory.streams import Script
 
 if TYPE_CHECKING:
     from oomdoctor.lab.protocol import TraceRequest
+    from oomdoctor.lab.session import WorkerError
     from oomdoctor.memory.stream import Stream
 
 GIB = 1 << 30
@@ -90,8 +90,8 @@ def _step(
     gradients = []
     for at in reversed(range(layers)):
         module = f"model.layers.{at}"
-        for _ in range(2):
-            gradients.append(run.make(4 * hidden * hidden * 2, "aten.mm.default", module))
+        size = 4 * hidden * hidden * 2
+        gradients += [run.make(size, "aten.mm.default", module) for _ in range(2)]
     run.free(*reversed(saved))
     run.free(angles, batch)
     run.part("optimizer")

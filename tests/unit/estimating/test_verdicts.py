@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from oomdoctor.estimating.limits import largest, limits, rates
-from oomdoctor.estimating.outside import Outside, outside
 from oomdoctor.estimating.peak import Peak
 from oomdoctor.estimating.shapes import Shape
 from oomdoctor.estimating.simulation import Simulation
 from oomdoctor.estimating.table import axes, table
 from oomdoctor.estimating.verdicts import least_room, verdicts, word_for
+from oomdoctor.memory.outside import Outside, outside
 from oomdoctor.memory.stream_replay import replay
 from oomdoctor.model.job import ShardingSpec
 from tests.unit.estimating.doubles import GIB, Double, a_card, a_job, stream_of

@@ -1,0 +1,100 @@
+"""A plan laid out as a page: the best settings first, each with its peak and its price."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.render.estimate_words import margin_words
+from oomdoctor.render.page import Figure, Page, Section, Table
+from oomdoctor.units import format_count, format_size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from oomdoctor.model.estimate import FitPlan, PlanStep
+
+
+def plan_page(plan: FitPlan) -> Page:
+    """Return the page of a plan."""
+    if not plan.steps:
+        return _none(plan)
+    first = plan.steps[0]
+    return Page(
+        title=f"{plan.card}: {len(plan.steps)} ways to train this",
+        lead=(f"Best quality: {first.notes[0]}." if first.notes else "", flags(first.settings)),
+        figures=_figures(plan),
+        sections=(_ways(plan), _settings(plan)),
+        notes=_notes(plan),
+    )
+
+
+def _none(plan: FitPlan) -> Page:
+    least = plan.least_bytes
+    needs = f" The smallest needs about {format_size(least)}." if least is not None else ""
+    tried = f"None of {format_count(plan.tried)} settings fits on {plan.card}"
+    size = format_size(plan.capacity_bytes)
+    return Page(
+        title=f"{plan.card}: nothing fits",
+        lead=(f"{tried} ({size}).{needs}",),
+        notes=_notes(plan),
+    )
+
+
+def _figures(plan: FitPlan) -> tuple[Figure, ...]:
+    return (
+        Figure("card", format_size(plan.capacity_bytes), "as it reports to PyTorch"),
+        Figure("settings looked at", format_count(plan.tried)),
+    )
+
+
+def _ways(plan: FitPlan) -> Section:
+    rows = tuple(_row(number, one) for number, one in enumerate(plan.steps, 1))
+    return Section(
+        title="Ways that fit",
+        sentences=("Best quality first; each is the fastest of its kind that fits.",),
+        table=Table(
+            caption="Settings that fit",
+            headers=("", "what", "batch", "checkpointing", "time", "peak", "free", "by"),
+            rows=rows,
+            numeric=frozenset({0, 4, 5, 6}),
+        ),
+    )
+
+
+def _row(number: int, one: PlanStep) -> tuple[str, ...]:
+    settings = one.settings
+    rank = f", rank {settings['lora-r']}" if "lora-r" in settings else ""
+    return (
+        str(number),
+        "".join(one.notes[:1]) + rank,
+        f"{settings['batch']} x {settings['grad-accum']}",
+        "yes" if settings["checkpointing"] == "true" else "no",
+        f"x {one.time_factor:.2f}",
+        format_size(one.peak_reserved_bytes or one.peak_allocated_bytes),
+        margin_words(one.verdict.margin_low_bytes),
+        "simulation" if one.confirmed else "formula",
+    )
+
+
+def _settings(plan: FitPlan) -> Section:
+    rows = tuple((str(number), flags(one.settings)) for number, one in enumerate(plan.steps, 1))
+    return Section(
+        title="As flags of `oomdoctor estimate`",
+        table=Table(caption="The settings as flags", headers=("", "flags"), rows=rows),
+    )
+
+
+def flags(settings: Mapping[str, str]) -> str:
+    """Print settings as flags of `estimate`."""
+    words = []
+    for name, value in settings.items():
+        if value in ("true", "false"):
+            words.append(f"--{name}" if value == "true" else f"--no-{name}")
+        else:
+            words.append(f"--{name} {value}")
+    return " ".join(words)
+
+
+def _notes(plan: FitPlan) -> tuple[str, ...]:
+    spoke = (f"Not simulated: {plan.fallback}.",) if plan.fallback else ()
+    return (*spoke, *(f"Assumed: {one}." for one in plan.assumptions if one))
