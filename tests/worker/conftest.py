@@ -1,0 +1,53 @@
+"""The worker's tests need torch and transformers; where these are missing none is collected."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from oomdoctor.model.job import Job
+    from tests.worker.ledger import Watching
+
+HERE = Path(__file__).parent
+collect_ignore_glob = [] if find_spec("torch") and find_spec("transformers") else ["test_*.py"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Warnings of the libraries are none of ours."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings("ignore"))
+
+
+@pytest.fixture(autouse=True)
+def _offline_and_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is fetched, and tiny products are not spread over threads."""
+    import torch
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def run() -> Callable[[Job], Watching]:
+    """Run a job on the host and return what was heard and counted."""
+    import torch
+
+    from oomdoctor.worker.run.job import run_job
+    from tests.worker.ledger import Ledger, Watching
+
+    def runner(job: Job) -> Watching:
+        ledger = Ledger()
+        with ledger:
+            watching = Watching(ledger)
+            run_job(job, torch.device("cpu"), watching)
+            watching.close()
+        return watching
+
+    return runner
