@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from oomdoctor.render.escape import cells, shorten
+from oomdoctor.render.escape import cells
 from oomdoctor.render.layout import Line, Span, line
 from oomdoctor.render.parts.pieces import INDENT, paragraph, safe
 
@@ -23,6 +23,7 @@ BLOCKS = " ▁▂▃▄▅▆▇█"
 ASCII_BLOCKS = "  ..::##@"
 HEIGHT = 6
 WIDEST = 100
+LEAST_NAME = 4
 SHADES = ("bar0", "bar1", "bar2", "bar3")
 
 
@@ -146,6 +147,6 @@ def _axis(columns: Sequence[CurvePoint], theme: Theme) -> list[Line]:
         count = len(list(group))
         room = max(count - 1, 0)
         name = safe(stretch, theme)
-        shown = name if cells(name) <= room else (shorten(name, room, mark="") if room > 3 else "")
+        shown = name if cells(name) <= room else (name[:room] if room >= LEAST_NAME else "")
         text += f"{shown:<{count}}"
     return [line(INDENT, Span(text.rstrip(), "dim"))] if text.strip() else []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from oomdoctor.errors import InputError
@@ -9,8 +11,10 @@ from oomdoctor.estimating.choice import Engines
 from oomdoctor.estimating.estimate import Wanted, compared, estimate
 from oomdoctor.estimating.simulation import Simulation
 from oomdoctor.lab.session import WorkerError
-from oomdoctor.model.estimate import Estimate
 from tests.unit.estimating.doubles import GIB, Double, a_card, a_job
+
+if TYPE_CHECKING:
+    from oomdoctor.model.estimate import Estimate
 
 CARDS = (a_card(24 * GIB, "small"), a_card(80 * GIB, "large"))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +12,9 @@ from oomdoctor.estimating.describe import cards_asked, settings_of, source_of
 from oomdoctor.estimating.flags import changes_of, facts_of, facts_of_changes
 from oomdoctor.facts.book import FactBook
 from oomdoctor.facts.given import parse_given
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 GIB = 1 << 30
 CONFIG = """\
