@@ -126,18 +126,24 @@ def _spread(points: Sequence[CurvePoint], width: int) -> list[CurvePoint]:
 
     Every stretch keeps at least one column, and has as many as its steps ask for.
     """
-    whole = sum(one.steps for one in points) or 1
+    groups = [list(group) for _, group in groupby(points, key=lambda one: one.stretch)]
     found: list[CurvePoint] = []
-    for stretch, group in groupby(points, key=lambda one: one.stretch):
-        held = list(group)
-        steps = sum(one.steps for one in held)
-        count = max(1, round(width * steps / whole))
+    for held, count in zip(groups, _counts(groups, width), strict=True):
         for column in range(count):
             first = len(held) * column // count
             last = max(first + 1, len(held) * (column + 1) // count)
             found.append(held[0]._replace(value=max(one.value for one in held[first:last])))
-        del stretch
     return found
+
+
+def _counts(groups: Sequence[Sequence[CurvePoint]], width: int) -> list[int]:
+    """Return the columns of each stretch, together at most `width` where there is room at all."""
+    steps = [sum(one.steps for one in held) for held in groups]
+    whole = sum(steps) or 1
+    counts = [max(1, round(width * one / whole)) for one in steps]
+    while sum(counts) > width and max(counts) > 1:
+        counts[counts.index(max(counts))] -= 1
+    return counts
 
 
 def _axis(columns: Sequence[CurvePoint], theme: Theme) -> list[Line]:
