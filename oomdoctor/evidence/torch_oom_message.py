@@ -52,6 +52,8 @@ _KEYS = {
     "private": "torch.private_pools",
     "other": "oom.other_allocations",
 }
+_NAMED = ("CUDA", "HIP", "XPU", "NPU", "MUSA")
+"""Devices that have a back end of their own; others copy the text of the allocator."""
 _NO_CAP_BYTES = 2**60
 """cudaMallocAsync prints 2^64 - 1 bytes as the limit where none is set."""
 
@@ -156,7 +158,7 @@ def _identity(run: Run, head: re.Match[str], found: list[Clause], end: int) -> I
 def _backend(head: re.Match[str]) -> str:
     device = head.groupdict().get("device")
     if device:
-        return device.lower()
+        return device.lower() if device in _NAMED else "other"
     return {"mps": "mps", "limit4g": "xpu"}.get(head.lastgroup or "", "cuda")
 
 
@@ -170,8 +172,8 @@ def _form(head: re.Match[str], names: Mapping[str, Clause]) -> str:
 
 def _generation(backend: str, names: Mapping[str, Clause], tail: str) -> str | None:
     """Name the generation where the text shows it; a message cut too early shows none."""
-    if backend in ("mps", "npu"):
-        return backend
+    if backend in ("mps", "npu", "other"):
+        return None if backend == "other" else backend
     old = "old_capacity" in names
     if backend == "xpu":
         new = "capacity" in names or "unallocated" in names

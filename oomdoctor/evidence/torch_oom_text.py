@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 SIZE = r"\d+(?:\.\d+)?(?:bytes|[KMGTPE]i?B)"
 
 _HEADS = (
-    r"(?P<device>CUDA|HIP|XPU|NPU|MUSA)outofmemory",
+    r"(?P<device>CUDA|HIP|XPU|NPU|MUSA|MLU|GCU|HPU|PPU|SDAA|MACA|SUPA|DIPU|IPU|TPU)outofmemory",
     r"(?P<mps>MPSbackendoutofmemory)",
     r"(?P<limit4g>CurrentplatformcanNOTallocatememoryblockwithsizelargerthan4GB!?)",
     r"(?P<pool>Allocationondevice(?=\d*wouldexceed)|(?<=OutOfMemoryError:)Allocationondevice)",
@@ -52,7 +52,7 @@ CLAUSES = {
     "preempted": r"(?P<preempted>Allocationwaspreemptivelyrejected)"
     r"(?:becauseitwouldexceedper_process_memory_fractionlimit)?",
     "asked": rf"Requestedsize:(?P<asked>{SIZE})",
-    "index": r"(?:GPU|NPU|XPU|MUSA)(?P<index>\d*)(?:;|(?=hasatotalcapac))",
+    "index": r"(?:[GNX]PU|MUSA|MLU|GCU|HPU|PPU|SDAA|MACA)(?P<index>\d*)(?:;|(?=hasatotalcapac))",
     "typo": rf"hasatotalcapactyof(?P<typo>{SIZE})",
     "capacity": rf"hasatotalcapacityof(?P<capacity>{SIZE})",
     "free": rf"ofwhich(?P<free>{SIZE})isfree",
