@@ -68,10 +68,11 @@ _DEVICE = (
     r"cuda|\bgpus?\b(?!-)|(?-i:GPU)|[_.]cuh?\b|\bHIP\b|(?-i:\bhip[A-Z])|rocm|\bdevices?\b|\bcuMem|\bthrust::|\bNCCL"
     r"|TensorRT|\[TRT\]|triple_chevron|\b(?:parallel_for|for_each|transform|reduce|sort\w*)"
     r" failed|failed to synchronize|\bVRAM\b|video memory|\bRMM|OpenCL|\bCL_|(?-i:\bcl[A-Z])"
-    r"|boost::compute|create stream|PhysX|OptiX|nvcuvid|cudnn|cublas"
+    r"|boost::compute|create stream|PhysX|OptiX|nvcuvid|cudnn|cublas|DeviceMemory"
+    r"|\b(?:NPU|XPU|HPU|MLU|GCU|TPU|IPU|DML)s?\b|\bAscend|\bacl(?:rt|nn)|\bHCCL|\bMetal(?:Error)?\b"
 )
 _RAISES = (
-    r"(?-i:(?:Error|Exception|Failure|BadAlloc)\w*\b\W)|\bERROR\b|(?-i:\bERR\b)|\bFATAL\b|\[E\]"
+    r"(?-i:(?:Error|Exception|Failure|BadAlloc)\w*\b\W)|(?-i:[a-z]_(?:error|exception)\b)|\bERROR\b|(?-i:\bERR\b)|\bFATAL\b|\[E\]"
     r"|^\W*[EF]\d{4} |what\(\):|terminate called|\b(?:check|assert\w*|enforce) (?:.{0,40} )?fail"
 )
 _COMPLAINS = r"\berror\b|\bfail(?:ed|s|ure)?\b|\bstatus\b"

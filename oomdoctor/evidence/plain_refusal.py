@@ -72,10 +72,13 @@ _SIZE = (
 _DEVICES = (
     *("cuda", "gpu", "nvidia", "vram", "rocm"),
     *("hpu", "gaudi", "neuroncore", "devmem", "dev_mem", "directml", "dmlexec", "opencl", "vulkan"),
+    *("device memory", "devicememory", "npu", "ascend", "aclrt", "aclnn", "hccl", "dml "),
+    *("mlu", "gcu", "tpu", "xpu", "sycl", "level_zero", "level-zero", "metal"),
 )
 _DEVICE = (
     r"cuda|\bgpus?\b(?!-)|nvidia|\bvram\b|\brocm\b|\bhpu\b|\bgaudi|neuroncore|dev_?mem\b"
-    r"|directml|\bdmlexec|\bopencl\b|\bvulkan"
+    r"|directml|\bdmlexec|\bopencl\b|\bvulkan|\bdevice ?memory\b|\bascend|\bacl(?:rt|nn)|\bhccl"
+    r"|\b(?:torch_)?(?:npu|mlu|gcu|tpu|xpu|dml)s?\b|\bsycl\b|\blevel.zero\b|\bmetal(?:error)?\b"
 )
 _NOT_USED = (
     r"CUDA_VISIBLE_DEVICES=(?:\s|''|\"\"|-1)|(?:no|without|not|cpu.only).{0,30}(?:cuda|gpu)"

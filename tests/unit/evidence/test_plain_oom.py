@@ -36,6 +36,10 @@ SEEN = [
     ("[INTERNAL] failed to allocate CUDA memory with byte size 67108864 on GPU 0", 67108864),
     ("AssertionError: GPU is out of memory", None),
     ("System is out of GPU memory", None),
+    ("thrust::system::system_error: after cudaFuncGetAttributes: out of memory", None),
+    ("RuntimeError: DML allocator out of memory!", None),
+    ("RuntimeError: HPU out of memory while compiling the graph", None),
+    ("aclrtMallocAlign32 failed: out of memory", None),
 ]  # fmt: skip
 
 UNSEEN = [

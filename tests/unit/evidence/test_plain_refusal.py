@@ -20,6 +20,10 @@ OPEN = [
     "UserError: out of memory",
     "ValueError: not enough memory to load the weights",
     "device: NVIDIA T4\nRuntimeError: could not allocate 4.0 GB",
+    "Using torch_npu 2.1\nRuntimeError: could not allocate 4.0 GB",
+    "backend: level_zero (xpu)\nRuntimeError: memory allocation failed",
+    "MemoryError: Error allocating 1048576 bytes of device memory (out of memory).",
+    "hccl: HcclAllocComResource\nError: Failed to allocate memory.",
 ]
 SILENT = [
     "ImportError: cannot allocate memory in static TLS block",
