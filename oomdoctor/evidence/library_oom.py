@@ -15,6 +15,10 @@ Out of Memory: Not enough space to allocate 204800000 B DRAM buffer across 12 ba
 numba.cuda.cudadrv.driver.CudaAPIError: [2] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY
 mxnet.base.MXNetError: ... cudaMalloc retry failed: out of memory
 Call rtMalloc fail, purpose: page caching, type = 2, size:3221291008, device_id:0
+EL0004: [PID: 411] ... Failed to allocate memory.  /  aclrtMalloc failed, error code is 207001
+Memory not enough: current free memory size[12582912] is smaller than required size[33554432]
+HSA_STATUS_ERROR_OUT_OF_RESOURCES: ... Code: 0x1008 Available Free mem : 92 MB
+MemoryError: Allocation of 8.00 GB failed on METAL. Used: 13.20 GB           (tinygrad)
 ERROR: Out of GPU memory trying to allocate 1.500 GiB                       (CUDA.jl)
 FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::2147483648 (2048)MB      (Gaudi)
 TDRV:log_dev_mem   Failed to allocate 512.000MB (usage: tensors) on ND 0:NC 1      (Neuron)
@@ -134,13 +138,47 @@ SIGNS: tuple[Sign, ...] = (
         library="mxnet",
     ),
     gpu(
-        ("rtmalloc fail", "failed to allocate memory requested by ge"),
-        r"[Cc]all rtMalloc\w* fail.{0,80}?size: ?(?P<requested>\d+)"
-        r"|Failed to allocate memory requested by GE",
+        ("malloc fail", "memalloc", "failed to allocate memory requested by ge", "[devicememory]"),
+        r"[Cc]all (?:rt|drv|halM)\w*(?:Malloc|Alloc)\w* fail.{0,80}?size ?[:=] ?(?P<requested>\d+)"
+        r"|Failed to allocate memory requested by GE"
+        r"|allocate resource\[DeviceMemory\](?: with info \[size: ?(?P<requested2>\d+)\])?",
         "npu",
         "engine",
         family="ascend",
         library="cann",
+    ),
+    gpu(
+        ("el0004", " 207001"),
+        r"\bEL0004: |(?i:\b(?:error code(?: is)?|result|ret|errno)\W{1,4}207001\b)",
+        "npu",
+        "engine",
+        family="ascend",
+        library="cann",
+    ),
+    gpu(
+        ("memory isn't enough and alloc", "current free memory size["),
+        r"current free memory size ?\[(?P<free>\d+)\] is smaller than required size ?"
+        r"\[(?P<requested>\d+)\]"
+        r"|Device\(id:(?P<index>\d+)\) memory isn't enough and alloc failed"
+        r"(?:.{0,200}?alloc size: ?(?P<requested2>\d+ ?B))?",
+        "other",
+        "engine",
+        family="mindspore",
+    ),
+    gpu(
+        ("hsa_status_error_out_of_resources",),
+        r"HSA_STATUS_ERROR_OUT_OF_RESOURCES(?:.{0,400}?Available Free mem ?: ?(?P<free>\d+ ?MB))?",
+        "hip",
+        "runtime",
+        family="hsa",
+    ),
+    gpu(
+        (" failed. used: ", " failed on "),
+        rf"\bAllocation of (?P<requested>{SIZED}) failed(?: on [\w:]+)?\. Used: "
+        rf"(?P<allocated>{SIZED})",
+        "other",
+        "engine",
+        family="tinygrad",
     ),
     gpu(
         ("out of gpu memory trying to allocate",),

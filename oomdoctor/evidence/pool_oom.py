@@ -6,6 +6,9 @@
     failed to allocate 5.95G (6390482944 bytes) from device: hipError_t(1002)
     failed call to cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEMORY; total memory reported: 11...
     XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354232 bytes.
+    gpu_async_1 cuMemAllocAsync failed to allocate 1073741824 bytes: RESOURCE_EXHAUSTED: : CUDA_...
+     Reported by CUDA: Free memory/Total memory: 412090368/25393692672       (read by `tf_device`)
+    INTERNAL: Failed to allocate 8589934592 bytes for new constant
     RESOURCE_EXHAUSTED: Failed to allocate request for 6.27GiB (6727663616B) on device ordinal 0
     XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 21.95G of 15.48G
         hbm. Exceeded hbm capacity by 6.47G.
@@ -174,6 +177,23 @@ SIGNS: tuple[Sign, ...] = (
         ("bytes allocatable",),
         r"Could not allocate (?P<requested>\d+ bytes) in memory \S+; \d+ bytes allocatable, "
         r"(?P<free>\d+ bytes) available",
+        "other",
+        "engine",
+        family="xla",
+        library="xla",
+    ),
+    gpu(
+        ("cumemallocasync failed to allocate",),
+        r"cuMemAllocAsync failed to allocate (?P<requested>\d+ bytes)",
+        "cuda",
+        "engine",
+        family="xla",
+        library="xla",
+    ),
+    gpu(
+        ("for new constant", "resource_exhausted: out of memory allocating"),
+        r"Failed to allocate (?P<requested>\d+ bytes) for new constant"
+        r"|RESOURCE_EXHAUSTED: Out of memory allocating (?P<requested2>[\d,]+ bytes)",
         "other",
         "engine",
         family="xla",

@@ -4,6 +4,7 @@ RuntimeError: Invalid buffer size: 36.00 GiB
 RuntimeError: UR error: 40 (UR_RESULT_ERROR_OUT_OF_RESOURCES)
 RuntimeError: Native API failed. Native API returns: -5 (PI_ERROR_OUT_OF_RESOURCES)
 level_zero backend failed with error: 39 (UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)
+[malloc_or_wait] Unable to allocate 34359738368 bytes.                       (MLX)
 MIOpen(HIP): Warning [...] Memory not available to allocate buffer: 8589934592
 [W] CUDACachingAllocator.cpp:3933] memory allocation failed with OOM on device 0 while trying to
     allocate 2147483648 bytes (free: 419430400, total: 25393692672).
@@ -37,6 +38,13 @@ SIGNS: tuple[Sign, ...] = (
         r" buffer size",
         "mps",
         "invalid-buffer",
+        family="metal",
+    ),
+    gpu(
+        ("malloc_or_wait]", "malloc] unable to allocate"),
+        r"\[(?:malloc_or_wait|(?:metal::)?malloc)\] Unable to allocate (?P<requested>\d+ bytes)",
+        "mps",
+        "engine",
         family="metal",
     ),
     gpu(

@@ -48,6 +48,27 @@ EXPECTED: list[dict[str, Value]] = [
     {"oom.library": "mxnet", "oom.backend": "cuda"},
     {"oom.library": "cann", "oom.backend": "npu", "oom.requested": 1610678272},
     {"oom.library": "cuda-jl", "oom.requested": round(1.5 * GIB)},
+    {"oom.library": "cann", "oom.backend": "npu"},
+    {"oom.library": "cann", "oom.backend": "npu"},
+    {"oom.library": "cann", "oom.backend": "npu", "oom.requested": round(1.5 * GIB)},
+    {"oom.library": "cann", "oom.backend": "npu", "oom.requested": 768 * MIB},
+    {"oom.requested": 32 * MIB, "oom.free": 12 * MIB},
+    {"oom.requested": 2 * GIB, "oom.gpu_index": 2},
+    {"oom.backend": "hip", "oom.free": 96 * MIB},
+    {"oom.requested": 6 * GIB, "torch.allocated": round(11.5 * GIB)},
+    {"oom.backend": "mps", "oom.requested": 16 * GIB},
+    {"oom.library": "xla", "oom.requested": 8 * GIB},
+    {"oom.library": "xla", "oom.requested": 4 * GIB},
+    {"oom.library": "xla", "oom.requested": 6 * GIB},
+    {
+        "oom.backend": "other",
+        "oom.requested": round(1.5 * GIB),
+        "oom.gpu_index": 3,
+        "oom.capacity": round(46.9 * GIB),
+        "torch.allocated": 44 * GIB,
+        "oom.free": 900 * MIB,
+        "oom.generation": None,
+    },
 ]
 LINES = raw_text("backends", "library_messages.txt").splitlines()
 
