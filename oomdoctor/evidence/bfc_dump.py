@@ -119,7 +119,8 @@ def _size_fact(
 ) -> Iterator[Fact]:
     text = found[group]
     size = parse_size(f"{text} B" if text.isdecimal() else text)
-    if size is not None:
+    # a pool of the driver states no limit of its own as 0
+    if size is not None and (size.bytes > 0 or key != "bfc.limit"):
         quote = document.quote(line, found.start(1), found.end())
         yield stated(key, size.bytes, quote, slack=size.slack_bytes)
 

@@ -7,6 +7,8 @@ Created device /job:localhost/replica:0/task:0/device:GPU:0 with 120 MB memory: 
 name: GeForce GTX 1080 Ti major: 6 minor: 1 memoryClockRate(GHz): 1.582
 totalMemory: 10.92GiB freeMemory: 312.50MiB                        (also on two lines)
 Memory usage: 39714816 bytes free, 8361017344 bytes total.          (under a cuDNN error)
+Reported by CUDA: Free memory/Total memory: 412090368/25393692672   (cudaMallocAsync)
+Non-zero status code returned while running MatMul node. Name:'/encoder/layer.0/attention/MatMul_1'
 failed to allocate 7.35G (7889485824 bytes) from device: hipError_t(1002)
 failed to allocate 6.61G (7100536832 bytes) from device: hipError_t(1002)
 [[{{node gradient_tape/model/conv2d_3/Conv2D/Conv2DBackpropFilter}}]]   [Op:Conv2D]
@@ -37,11 +39,13 @@ ANCHORS = (
     "totalmemory:",
     "total memory: ",
     "bytes free,",
+    "free memory/total memory:",
     "from device: ",
     "{{node ",
     "[[node",
     "[op:",
     "detected at node",
+    "returned while running ",
     "runtime cudnn library",
     *HANDLES,
 )
@@ -74,7 +78,10 @@ def _free() -> re.Pattern[str]:
 
 @cache
 def _usage() -> re.Pattern[str]:
-    return re.compile(r"(?P<free>\d+) bytes free, (?P<total>\d+) bytes total")
+    return re.compile(
+        r"(?P<free>\d+) bytes free, (?P<total>\d+) bytes total"
+        r"|Free memory/Total memory: (?P<free2>\d+)/(?P<total2>\d+)"
+    )
 
 
 @cache
@@ -87,6 +94,7 @@ def _node() -> re.Pattern[str]:
     return re.compile(
         r"\[\[(?:\{\{)?[nN]ode:? (?P<name>[\w./\-:]+)|\[Op:(?P<op>\w+)"
         r"|Detected at node:? ['\"](?P<at>[\w./\-:]+)"
+        r"|returned while running (?P<kind>\w+) node\.(?: Name: ?['\"](?P<called>[\w./\-:]*))?"
     )
 
 
@@ -147,11 +155,12 @@ def _line_facts(document: Document, line: LogLine) -> Iterator[Fact]:
             quote = document.quote(line, *found.span())
             yield stated(key, size.bytes, quote, slack=size.slack_bytes)
     found = _usage().search(text)
-    if found is not None and int(found["total"]) > 0:
-        yield from _usage_facts(int(found["free"]), int(found["total"]), document.quote(line))
+    if found is not None and int(found["total"] or found["total2"]) > 0:
+        free, total = found["free"] or found["free2"], found["total"] or found["total2"]
+        yield from _usage_facts(int(free), int(total), document.quote(line))
     found = _node().search(text)
     if found is not None:
-        name = found["name"] or found["op"] or found["at"]
+        name = found["name"] or found["op"] or found["at"] or _of_runtime(found)
         yield from _node_facts(name, document.quote(line, *found.span()))
     if any(word in text.lower() for word in HANDLES):
         found = _handle().search(text)
@@ -162,6 +171,11 @@ def _line_facts(document: Document, line: LogLine) -> Iterator[Fact]:
     found = _clash().search(text)
     if found is not None:
         yield flag("tf.cudnn_version_clash", document.quote(line, *found.span()))
+
+
+def _of_runtime(found: re.Match[str]) -> str:
+    """Return a node of ONNX Runtime: its name, which seldom tells what it does, and its kind."""
+    return f"{found['called'] or ''}:{found['kind']}".lstrip(":")
 
 
 def _usage_facts(free: int, total: int, quote: Quote) -> Iterator[Fact]:

@@ -51,3 +51,9 @@ def test_a_dump_of_pinned_main_memory_is_left_out() -> None:
 
 def test_other_limits_are_no_pool() -> None:
     assert values(read_text(bfc_dump, "rate limit: 100 requests\nLimits: 12")) == {}
+
+
+def test_a_pool_without_a_limit_of_its_own_has_none() -> None:
+    said = values(read_text(bfc_dump, "Limit:                               0\nInUse:      1024\n"))
+
+    assert said == {"bfc.in_use": 1024}

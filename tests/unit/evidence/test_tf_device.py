@@ -43,6 +43,28 @@ def test_sizes_that_shrink_otherwise_are_no_back_off() -> None:
     assert said["tf.reserve_backoff"] is False
 
 
+def test_the_driver_s_own_count_of_free_memory_is_read() -> None:
+    line = " Reported by CUDA: Free memory/Total memory: 1073741824/4294967296"
+
+    said = values(read_text(tf_device, line))
+
+    assert said == {"gpu.free": GIB, "gpu.total": 4 * GIB, "gpu.used_share": 0.75}
+
+
+@pytest.mark.parametrize(
+    ("line", "node"),
+    [
+        (
+            "Non-zero status code returned while running MatMul node. Name:'/attn/MatMul_1' Status",
+            "/attn/MatMul_1:MatMul",
+        ),
+        ("status code returned while running Softmax node. Name:'' Status", "Softmax"),
+    ],
+)
+def test_the_failing_node_of_onnx_runtime_is_read(line: str, node: str) -> None:
+    assert values(read_text(tf_device, line))["tf.node"] == node
+
+
 @pytest.mark.parametrize(
     ("directory", "file", "library"),
     [("tensorflow", "cudnn_handle.txt", "tensorflow"), ("jax", "cudnn_handle.txt", "xla")],
