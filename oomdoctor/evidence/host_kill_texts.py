@@ -10,6 +10,9 @@
       Reason:       OOMKilled
     The node was low on resource: memory. Threshold quantity: 100Mi, available: 80112Ki.
     [ERROR] [launch.py:434:sigkill_handler] ['python', 'train.py'] exits with return code = -9
+    Memory on the node (IP: ...) where the task (...) was running was 60.1GB / 62.6GB (0.9601),
+        which exceeds the memory usage threshold of 0.95. Ray killed this worker ...
+    distributed.nanny - WARNING - Worker exceeded 95% memory budget. Restarting
     mpirun noticed that process rank 3 with PID 811 on node node-a exited on signal 9 (Killed).
     =   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES  /  =   EXIT CODE: 9
     job 311 exceeds job hard limit "h_vmem" of queue "gpu.q@node-a" (68731322368 > limit:687...)
@@ -114,8 +117,9 @@ KILLS: tuple[Sign, ...] = (
     ),
     _by(
         "kubernetes",
-        ("low on resource: memory", "system oom encountered"),
-        r"low on resource: memory\b|System OOM encountered",
+        ("low on resource: memory", "system oom encountered", "[memorypressure]"),
+        r"low on resource: memory\b|System OOM encountered"
+        r"|node had condition: \[MemoryPressure\]",
         "machine",
     ),
     _by(
@@ -125,10 +129,20 @@ KILLS: tuple[Sign, ...] = (
     ),
     _by(
         "ray",
-        ("low on memory", "memory pressure (oom)"),
-        r"node running low on memory"
-        r"|[1-9]\d* Workers \(tasks / actors\) killed due to memory pressure",
+        (
+            *("low on memory", "memory pressure (oom)", "exceeds the memory usage threshold"),
+            "ray-oom-prevention",
+        ),
+        r"node running low on memory|\bexceeds the memory usage threshold of [\d.]+"
+        r"|[1-9]\d* Workers \(tasks / actors\) killed due to memory pressure"
+        r"|Refer to the documentation on how to address the out of memory issue: \S*ray-oom-",
         "machine",
+    ),
+    _by(
+        "dask",
+        ("memory budget. restarting", "memory budget. killing"),
+        r"\b[Ww]orker\b.{0,80}\bexceeded \d+% memory budget\. (?:Restarting|Killing)",
+        "group",
     ),
     Sign(
         ("using all available ram", "allocate more memory than is available"),

@@ -131,9 +131,10 @@ REFUSALS: tuple[Sign, ...] = (
         r"|unable to allocate memory for chunk",
     ),
     _refused(
-        ("alloc of size", "commit_memory("),
+        ("alloc of size", "commit_memory(", "for committing reserved memory"),
         r"\b(?:malloc|realloc|calloc) of size (?P<host>\d+) failed"
-        r"|\bos::commit_memory\([^)]{0,80}\) failed",
+        r"|\bos::commit_memory\([^)]{0,80}\) failed"
+        r"|\(mmap\) failed to map (?P<host2>\d+ bytes) for committing reserved memory",
     ),
     _refused(
         ("to alloc memory of", "allocate vector of size", "heap space", "heap out of memory"),
@@ -152,7 +153,8 @@ REFUSALS: tuple[Sign, ...] = (
     _refused(
         ("memoryerror", "std::bad_alloc", "bad allocation"),
         r"^\s*(?:\w+\.)*_?(?:Array)?MemoryError(?!\w)"
-        r"(?!.*(?:[Cc][Uu][Dd][Aa]|cuMem|hip|RMM|GPU|MEM_OBJECT_|OUT_OF_RESOURCES))"
+        r"(?!.*(?:[Cc][Uu][Dd][Aa]|cuMem|hip|RMM|GPU|MEM_OBJECT_|OUT_OF_RESOURCES|device memory"
+        r"|[NXHT]PU\b|METAL|\bfailed on [A-Z]))"
         r"|\bstd::bad_alloc\b(?!.*(?:CUDA|cuda|hip|out_of_memory|RMM))"
         r"|^(?:\w*Error: )?\s*bad allocation\s*$",
     ),

@@ -22,7 +22,7 @@ ROWS = (
         "Who killed for memory.",
         (
             *("kernel", "systemd-oomd", "earlyoom", "slurm", "batch-system"),
-            *("kubernetes", "docker", "ray"),
+            *("kubernetes", "docker", "ray", "dask"),
         ),
     ),
     text("host.victim", "Name of the process that the kernel killed.", obtain=DMESG),

@@ -45,6 +45,18 @@ SIGNS = [
     ("Task exited with return code Negsignal.SIGKILL", "host-oom", {"host.killed": True}),
     ("Memory limit of 512 MiB exceeded with 530 MiB used.", "host-oom", {"host.oom_kill": True,
      "host.killed": True, "host.killer": "batch-system", "host.kill_scope": "group"}),
+    (("Memory on the node (IP: 10.0.0.2, ID: 1a) where the task (actor ID: 2b, name=W, pid=7) was "
+     "running was 60.10GB / 62.60GB (0.960063), which exceeds the memory usage threshold of 0.95."),
+     "host-oom", {"host.oom_kill": True, "host.killed": True, "host.killer": "ray",
+     "host.kill_scope": "machine"}),
+    ("distributed.nanny - WARNING - Worker exceeded 95% memory budget. Restarting", "host-oom",
+     {"host.oom_kill": True, "host.killed": True, "host.killer": "dask",
+     "host.kill_scope": "group"}),
+    ("The Pod was evicted: node had condition: [MemoryPressure].", "host-oom",
+     {"host.oom_kill": True, "host.killed": True, "host.killer": "kubernetes",
+     "host.kill_scope": "machine"}),
+    (("# Native memory allocation (mmap) failed to map 4096 bytes for committing reserved "
+     "memory."), "host-oom", {"host.allocation_failed": True, "host.requested": 4096}),
     ("Killed", "host-oom", {"host.killed": True}),
     ("./run.sh: line 28:     7 Killed                  python train.py", "host-oom",
      {"host.killed": True}),
