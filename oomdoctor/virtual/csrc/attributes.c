@@ -133,3 +133,24 @@ int vc_attribute(int attribute)
         return 0;
     }
 }
+
+/* Which of the compiled variants of a kernel the card would run. Libraries that hold variants for
+   several architectures choose their tuning by it, and fail on one that they were not built for. */
+static int binary_version;
+
+void vc_set_binary_version(int version)
+{
+    binary_version = version;
+}
+
+int vc_binary_version(void)
+{
+    static const int common[] = {120, 100, 90, 86, 80, 75, 70, 60};
+    int sm = vc_settings()->major * 10 + vc_settings()->minor;
+    if (binary_version)
+        return binary_version;
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+        if (common[i] <= sm)
+            return common[i];
+    return sm;
+}

@@ -195,7 +195,7 @@ CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t bytes, 
 CUresult cuMemsetD32Async(CUdeviceptr target, unsigned int value, size_t count, CUstream stream)
 {
     (void)stream;
-    for (size_t i = 0; i < count && i < VC_SMALL / 4; i++)
+    for (size_t i = 0; i < count && i < VC_MESSAGE / 4; i++)
         vc_written(target + 4 * i, &value, sizeof value);
     return CUDA_SUCCESS;
 }

@@ -30,7 +30,7 @@ ncclResult_t ncclAllGather(const void *source, void *target, size_t count, ncclD
     (void)stream;
     struct vc_ranks *ranks = (struct vc_ranks *)communicator;
     size_t bytes = bytes_of(count, type);
-    if (bytes > VC_SMALL)
+    if (bytes > VC_MESSAGE)
         return ncclSuccess;
     int message = ranks->messages++;
     unsigned char *ours = malloc(bytes + 1), *theirs = malloc(bytes + 1);
@@ -52,7 +52,7 @@ ncclResult_t ncclBroadcast(const void *source, void *target, size_t count, ncclD
     (void)stream;
     struct vc_ranks *ranks = (struct vc_ranks *)communicator;
     size_t bytes = bytes_of(count, type);
-    if (bytes > VC_SMALL)
+    if (bytes > VC_MESSAGE)
         return ncclSuccess;
     int message = ranks->messages++;
     unsigned char *data = malloc(bytes + 1);
@@ -79,7 +79,7 @@ ncclResult_t ncclAllReduce(const void *source, void *target, size_t count, ncclD
                            ncclRedOp_t operation, ncclComm_t communicator, cudaStream_t stream)
 {
     (void)operation, (void)communicator, (void)stream;
-    if (source != target && bytes_of(count, type) <= VC_SMALL)
+    if (source != target && bytes_of(count, type) <= VC_MESSAGE)
         vc_copy(target, source, bytes_of(count, type));
     return ncclSuccess;
 }

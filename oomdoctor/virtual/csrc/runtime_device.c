@@ -37,8 +37,11 @@ const char *cudaGetErrorString(cudaError_t error)
         return "invalid device ordinal";
     case cudaErrorNotSupported:
         return "the virtual card does not model this call";
-    default:
-        return "error of the virtual card";
+    default: {
+        static __thread char text[64];
+        snprintf(text, sizeof text, "error %d on a virtual card", (int)error);
+        return text;
+    }
     }
 }
 
@@ -173,7 +176,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function,
     *function = vc_entry_point(name);
     if (status)
         *status = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
-    return *function ? cudaSuccess : vc_fail(cudaErrorSymbolNotFound);
+    return *function || status ? cudaSuccess : vc_fail(cudaErrorSymbolNotFound);
 }
 
 #if CUDART_VERSION < 13000

@@ -178,7 +178,7 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *is, const void *fun
     memset(is, 0, sizeof *is);
     is->maxThreadsPerBlock = 1024;
     is->numRegs = 32;
-    is->ptxVersion = is->binaryVersion = vc_settings()->major * 10 + vc_settings()->minor;
+    is->ptxVersion = is->binaryVersion = vc_binary_version();
     is->maxDynamicSharedSizeBytes = 48 << 10;
     return cudaSuccess;
 }

@@ -2,8 +2,9 @@
 
    Nothing computes here, so most of what lies on a card is unknown and reads as zero. But programs
    steer themselves by small values that the host itself sent: counts, flags, pickled objects. Copies
-   and fills of up to 64 KiB are kept by the byte, follow copies from card to card, and are what a
-   copy to the host delivers. What a kernel writes over stays as it was: a value can be stale. */
+   and fills of up to 1 MiB are kept by the byte, follow copies from card to card, and are what a
+   copy to the host delivers. What a kernel writes over stays as it was, unless somebody says otherwise
+   (hooks/known_values.py): a value can be stale. */
 #include "virtual.h"
 
 #include <stdlib.h>
@@ -108,6 +109,13 @@ void vc_filled(uintptr_t address, int value, size_t bytes)
     pthread_mutex_unlock(&lock);
 }
 
+void vc_unknown(uintptr_t address, size_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    forget(address, bytes);
+    pthread_mutex_unlock(&lock);
+}
+
 int vc_known(uintptr_t address, void *target, size_t bytes)
 {
     int all = 1;
@@ -135,9 +143,7 @@ static void copy_between_cards(uintptr_t target, uintptr_t source, size_t bytes)
     if (known && vc_known(source, known, bytes)) {
         vc_written(target, known, bytes);
     } else {
-        pthread_mutex_lock(&lock);
-        forget(target, bytes);
-        pthread_mutex_unlock(&lock);
+        vc_unknown(target, bytes);
     }
     free(known);
 }
@@ -150,7 +156,7 @@ void vc_copy(void *target, const void *source, size_t bytes)
     } else if (to_card) {
         vc_written((uintptr_t)target, source, bytes);
     } else if (from_card) {
-        if (!vc_known((uintptr_t)source, target, bytes) && bytes <= VC_SMALL)
+        if (!vc_known((uintptr_t)source, target, bytes) && bytes <= VC_MESSAGE)
             vc_count_unknown_read();
     } else if (target && source) {
         memmove(target, source, bytes);

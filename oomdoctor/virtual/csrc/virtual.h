@@ -18,8 +18,10 @@
 #define VC_FIRST_ADDRESS 0x100000000000ULL
 #define VC_ADDRESS_BITS 42
 #define VC_PAGE ((size_t)2 << 20)
-/* What is remembered of values, and exchanged between ranks: control data, not tensors. */
-#define VC_SMALL ((size_t)64 << 10)
+/* What is remembered of values: token ids, masks and counts, not activations. */
+#define VC_SMALL ((size_t)1 << 20)
+/* What is exchanged between ranks, and counted when it is read without being known. */
+#define VC_MESSAGE ((size_t)64 << 10)
 
 struct vc_settings {
     char name[256];
@@ -50,6 +52,7 @@ void *vc_fresh_handle(void);
 /* values.c: the little that is known of what lies on the cards */
 void vc_written(uintptr_t address, const void *source, size_t bytes);
 void vc_filled(uintptr_t address, int value, size_t bytes);
+void vc_unknown(uintptr_t address, size_t bytes);
 int vc_known(uintptr_t address, void *target, size_t bytes); /* 1: every byte was known */
 void vc_copy(void *target, const void *source, size_t bytes); /* in any direction */
 
@@ -62,6 +65,8 @@ enum vc_host_kind vc_host_kind_of(const void *pointer);
 
 /* attributes.c: cudaDeviceAttr and CUdevice_attribute share their numbers */
 int vc_attribute(int attribute);
+int vc_binary_version(void); /* 86 for sm86 */
+void vc_set_binary_version(int version);
 
 /* report.c: what the virtual card did not model */
 void vc_report(const char *kind, const char *name); /* each pair once */

@@ -3,6 +3,8 @@
 Python loads this file at its start, since its folder stands first in PYTHONPATH. A module is
 patched when the program imports it:
 
+- torch runs the kernels it was compiled with, and operators on small values run on the host as well
+  (known_values.py).
 - `generate` of transformers asks the card whether all rows are finished. Here they are finished
   when the longest permitted length is reached.
 - `broadcast_object_list` of torch.distributed sends pickled objects over the cards. Here they go
@@ -11,6 +13,8 @@ patched when the program imports it:
 
 from __future__ import annotations
 
+import ctypes
+import importlib
 import importlib.abc
 import importlib.machinery
 import sys
@@ -71,7 +75,19 @@ def send_objects_through_the_store(distributed: Library) -> None:
     distributed.broadcast_object_list = broadcast_object_list
 
 
+def fit_torch(torch: Library) -> None:
+    """Run the kernels that torch was compiled with, and follow small values."""
+    major, minor = torch.cuda.get_device_capability()
+    flags = " ".join(torch.cuda.get_arch_list())
+    compiled = [int(one[3:].rstrip("af")) for one in flags.split() if one.startswith("sm_")]
+    runnable = [one for one in compiled if one // 10 == major and one % 10 <= minor]
+    if runnable:
+        ctypes.CDLL(None).vc_set_binary_version(max(runnable))
+    importlib.import_module("known_values").follow_known_values(torch)
+
+
 PATCHES: dict[str, Callable[[Library], None]] = {
+    "torch": fit_torch,
     "transformers.generation.utils": stop_at_the_longest_length,
     "torch.distributed.distributed_c10d": send_objects_through_the_store,
 }
