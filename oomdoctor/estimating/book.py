@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from oomdoctor.evidence.source import STDIN_ID, read_source
 from oomdoctor.facts.book import FactBook
-from oomdoctor.gathering import joined_texts
 from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -29,8 +27,11 @@ class Configs(NamedTuple):
 
 def read_configs(paths: Sequence[str], *, stdin: BinaryIO | None = None) -> Configs:
     """Read configs and the files that they name; InputError where one that was given is none."""
+    if not paths:
+        return Configs()
     from oomdoctor.configs.links import linked
     from oomdoctor.configs.reader import read_config
+    from oomdoctor.evidence.source import STDIN_ID, read_source
 
     waiting = list(paths)
     seen: set[str] = set()
@@ -56,6 +57,8 @@ def book_of(configs: Configs, given: Sequence[Fact], *, replaced: Iterable[str] 
 
     `replaced` are starts of keys that configs are not asked for, because flags say it all.
     """
+    from oomdoctor.gathering import joined_texts
+
     gone = tuple(replaced)
     read = [
         fact

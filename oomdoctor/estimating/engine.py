@@ -35,8 +35,16 @@ class Engine(Protocol):
 
 def engine_wanted(asked: str | None) -> tuple[str, str | None]:
     """Return the engine to begin with, and why it is not the simulation where nobody chose."""
-    from oomdoctor.estimating.simulation import torch_is_there
-
     if asked is not None:
         return asked, None
     return (SIMULATE, None) if torch_is_there() else (FORMULA, NO_TORCH)
+
+
+def torch_is_there() -> bool:
+    """Say whether this interpreter could import torch; it is looked for, not imported."""
+    from importlib.machinery import PathFinder
+
+    try:
+        return PathFinder.find_spec("torch") is not None
+    except (ImportError, ValueError):
+        return False

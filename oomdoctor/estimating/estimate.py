@@ -8,7 +8,6 @@ from oomdoctor.estimating.cards import usual_cards
 from oomdoctor.estimating.limits import limits, rates
 from oomdoctor.estimating.table import axes, table
 from oomdoctor.estimating.verdicts import verdicts
-from oomdoctor.memory.allocator_settings import read_settings
 from oomdoctor.memory.outside import outside
 from oomdoctor.model.estimate import Estimate, Variant
 from oomdoctor.record import dataclass, replace
@@ -52,8 +51,7 @@ def estimate(
     say: Callable[[str], None] = lambda _: None,
 ) -> Estimate:
     """Estimate a job with an engine; WorkerError where it cannot be traced."""
-    for text in wanted.alloc_confs:
-        read_settings(text)
+    _check_settings(wanted.alloc_confs)
     say("estimating the peak")
     peak = engine.peak(job)
     beside = outside(job)
@@ -78,7 +76,7 @@ def estimate(
         host_bytes=peak.host_bytes,
         fallback=fallback,
         versions=peak.versions,
-        device=_device(engine, wanted),
+        device=_device(engine),
         origin=peak.origin,
         alloc_conf=engine.settings,
         alloc_confs=_settings_compared(job, engine, cards, beside, wanted),
@@ -108,10 +106,20 @@ def _with_other_batches(
     return made
 
 
-def _device(engine: Engine, wanted: Wanted) -> str:
+def _check_settings(texts: Sequence[str]) -> None:
+    """Refuse settings in the words of torch, before anything takes its time."""
+    if texts:
+        from oomdoctor.memory.allocator_settings import read_settings
+
+        for text in texts:
+            read_settings(text)
+
+
+def _device(engine: Engine) -> str:
     card = getattr(engine, "card", None)
-    name = card.name if card is not None else ""
-    return name or (wanted.cards[0].name if wanted.cards else "")
+    if card is None:
+        return ""
+    return f"{card.name or 'a card'} (sm{card.capability[0]}{card.capability[1]})"
 
 
 def _settings_compared(

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.errors import InputError
 from oomdoctor.estimating.peak import Peak
 from oomdoctor.estimating.shapes import with_shape
 from oomdoctor.memory import bands
+from oomdoctor.memory.six_parts import six_parts
 from oomdoctor.model.estimate import FORMULA
+from oomdoctor.record import replace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from oomdoctor.estimating.shapes import Shape
+    from oomdoctor.model.estimate import PartBytes
     from oomdoctor.model.job import Job
 
 ORIGIN = "closed formulas with measured coefficients"
@@ -26,25 +32,29 @@ class Formula:
         self.settings = settings
 
     def peak(self, job: Job) -> Peak:
-        """Return the peak of a job."""
+        """Return the peak of a job; InputError for a model that no formula covers."""
         from oomdoctor.memory.formula import peak_by_formula
 
-        found = peak_by_formula(job)
-        highest = max(found.phases, key=lambda one: one.allocated_bytes)
+        try:
+            found = peak_by_formula(job)
+        except ValueError as error:
+            raise InputError(f"no formula covers {job.model.name}: {error}") from error
+        categories = _adding_up(found.categories, found.peak_bytes)
         return Peak(
             engine=FORMULA,
-            allocated=highest.allocated_bytes,
+            allocated=found.peak_bytes,
             reserved=None,
-            phase=highest.name,
+            phase=found.peak_phase,
             up=bands.FORMULA.up,
             down=bands.FORMULA.down,
-            phases=tuple(found.phases),
-            parts=tuple(found.parts),
-            categories=tuple(found.categories),
-            owners=tuple(found.owners),
-            assumptions=tuple(found.assumptions),
+            phases=found.phases,
+            parts=six_parts({one.name: one.bytes for one in categories}),
+            categories=categories,
+            owners=found.owners,
+            assumptions=found.assumptions,
             origin=ORIGIN,
             settings=self.settings,
+            host_bytes=found.host_bytes,
         )
 
     def at(self, job: Job, shape: Shape) -> Peak:
@@ -54,3 +64,15 @@ class Formula:
     def under(self, settings: str) -> Formula:
         """Return the same formulas."""
         return Formula(settings=settings)
+
+
+def _adding_up(parts: Sequence[PartBytes], whole: int) -> tuple[PartBytes, ...]:
+    """Return the parts with what rounding left over given to the largest."""
+    if not parts:
+        return ()
+    rest = whole - sum(one.bytes for one in parts)
+    largest = max(range(len(parts)), key=lambda at: parts[at].bytes)
+    return tuple(
+        replace(one, bytes=one.bytes + rest) if at == largest else one
+        for at, one in enumerate(parts)
+    )

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.memory.stream_balance import balance
-from oomdoctor.memory.stream_line import time_line
-from oomdoctor.memory.stream_replay import replay
 from oomdoctor.model.estimate import SIMULATE
 from oomdoctor.record import dataclass, field, replace
 
@@ -72,11 +69,15 @@ class Peak:
         """Return the request that fails; None where none does, or where none can be named."""
         if self.stream is None:
             return None
+        from oomdoctor.memory.stream_replay import replay
+
         return replay(self.stream, settings=self.settings, capacity_bytes=max(room, 0)).failed
 
 
 def bare_peak(stream: Stream, *, settings: str = "", up: float, down: float) -> Peak:
     """Replay a stream for its peak alone."""
+    from oomdoctor.memory.stream_replay import replay
+
     played = replay(stream, settings=settings)
     highest = max(played.phases, key=lambda one: one.allocated_bytes, default=None)
     return Peak(
@@ -97,6 +98,9 @@ def peak_of_stream(
     stream: Stream, *, settings: str = "", up: float, down: float, versions: Mapping[str, str]
 ) -> Peak:
     """Replay a stream and say what holds the memory at its peak."""
+    from oomdoctor.memory.stream_balance import balance
+    from oomdoctor.memory.stream_line import time_line
+
     bare = bare_peak(stream, settings=settings, up=up, down=down)
     if bare.played is None:
         return bare

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
 from oomdoctor.estimating.growth import Growth, laws_of
@@ -29,14 +28,6 @@ class Tracer(Protocol):
     def trace(self, request: TraceRequest) -> Stream:
         """Return the stream of a job; WorkerError where it cannot be traced."""
         ...
-
-
-def torch_is_there() -> bool:
-    """Say whether this interpreter could import torch; it is looked for, not imported."""
-    try:
-        return find_spec("torch") is not None
-    except (ImportError, ValueError):
-        return False
 
 
 class Simulation:

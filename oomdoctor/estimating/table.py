@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.estimating.shapes import Shape, longest, shape_of
-from oomdoctor.estimating.simulation import Simulation
 from oomdoctor.estimating.verdicts import word_for
 from oomdoctor.model.estimate import Cell, Table
 
@@ -63,6 +62,8 @@ def table(
     say: Callable[[str], None] = lambda _: None,
 ) -> Table:
     """Fill the table; of a simulation one far cell is traced as well, as a check."""
+    from oomdoctor.estimating.simulation import Simulation
+
     traced: dict[Shape, Peak] = {}
     error = None
     how = BY_FORMULA

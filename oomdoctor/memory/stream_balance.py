@@ -10,6 +10,7 @@ from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING
 
+from oomdoctor.memory.six_parts import six_parts
 from oomdoctor.memory.stream import CATEGORIES
 from oomdoctor.memory.stream_category import categorised
 from oomdoctor.model.estimate import Owner, PartBytes
@@ -22,15 +23,6 @@ if TYPE_CHECKING:
     from oomdoctor.memory.stream_replay import Replay
 
 OWNERS = 10
-# the parts that people know, with the categories that each is made of
-SIX: Mapping[str, tuple[str, ...]] = {
-    "weights": ("weights",),
-    "adapters": ("adapter",),
-    "gradients": ("gradient",),
-    "optimizer states": ("optimizer",),
-    "activations and logits": ("activation", "logits and loss", "kv cache", "input"),
-    "workspaces and temporaries": ("workspace", "communication", "temporary"),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,14 +76,6 @@ def live_after(stream: Stream, event: int) -> tuple[int, ...]:
         else:
             held[one] = None
     return tuple(held)
-
-
-def six_parts(by_kind: Mapping[str, int]) -> tuple[PartBytes, ...]:
-    """Return the bytes of the six parts; they add up to all categories."""
-    return tuple(
-        PartBytes(name=name, bytes=sum(by_kind.get(kind, 0) for kind in kinds))
-        for name, kinds in SIX.items()
-    )
 
 
 @cache
