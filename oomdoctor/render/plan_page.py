@@ -21,7 +21,7 @@ def plan_page(plan: FitPlan) -> Page:
     first = plan.steps[0]
     return Page(
         title=f"{plan.card}: {len(plan.steps)} ways to train this",
-        lead=(f"Best quality: {first.notes[0]}." if first.notes else "", flags(first.settings)),
+        lead=(f"The best quality that fits: {first.notes[0]}.", flags(first.settings)),
         figures=_figures(plan),
         sections=(_ways(plan), _settings(plan)),
         notes=_notes(plan),
@@ -63,10 +63,9 @@ def _ways(plan: FitPlan) -> Section:
 
 def _row(number: int, one: PlanStep) -> tuple[str, ...]:
     settings = one.settings
-    rank = f", rank {settings['lora-r']}" if "lora-r" in settings else ""
     return (
         str(number),
-        "".join(one.notes[:1]) + rank,
+        _what(one),
         f"{settings['batch']} x {settings['grad-accum']}",
         "yes" if settings["checkpointing"] == "true" else "no",
         f"x {one.time_factor:.2f}",
@@ -76,12 +75,23 @@ def _row(number: int, one: PlanStep) -> tuple[str, ...]:
     )
 
 
+def _what(one: PlanStep) -> str:
+    """Print what is trained in a few words: `qlora, rank 16, all-linear, bf16`."""
+    settings = one.settings
+    words = [settings["method"]]
+    if settings["method"] != "full":
+        words.append(f"rank {settings.get('lora-r', '?')}")
+        words.append(settings.get("lora-targets", "own targets"))
+    amp = settings.get("amp", "none")
+    words.append(settings.get("dtype", "") + (f" + {amp} autocast" if amp != "none" else ""))
+    if settings.get("optimizer", "adamw") != "adamw":
+        words.append(settings["optimizer"])
+    return ", ".join(word for word in words if word)
+
+
 def _settings(plan: FitPlan) -> Section:
-    rows = tuple((str(number), flags(one.settings)) for number, one in enumerate(plan.steps, 1))
-    return Section(
-        title="As flags of `oomdoctor estimate`",
-        table=Table(caption="The settings as flags", headers=("", "flags"), rows=rows),
-    )
+    lines = tuple(f"{number}: {flags(one.settings)}" for number, one in enumerate(plan.steps, 1))
+    return Section(title="As flags of `oomdoctor estimate`", sentences=lines)
 
 
 def flags(settings: Mapping[str, str]) -> str:
