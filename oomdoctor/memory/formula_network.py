@@ -1,0 +1,301 @@
+"""A whole network on the tape: embedding, layers, head and loss.
+
+Equal layers need not be walked one by one: the first two and the last are, and what one of them
+keeps stands for those between.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.memory import formula_loss
+from oomdoctor.memory.formula_layers import Runner
+from oomdoctor.memory.formula_params import Layer, Maker, layer
+from oomdoctor.memory.tape import ACTIVATION, COMMUNICATION, GRADIENT, Block, Node, Param, Value
+from oomdoctor.memory.tape_ops import add, dropout, embedding, scale
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from oomdoctor.memory.formula_shape import Shape
+    from oomdoctor.memory.tape import Handed, Tape
+    from oomdoctor.model.job import Job
+
+EXACT = 3
+INT64 = 8
+
+
+class Group:
+    """A run of equal layers: the weights of those that are walked, and how many are not."""
+
+    def __init__(self, layers: list[Layer], weights: list[list[Param]], skipped: int) -> None:
+        """Keep `layers` (walked) and the number of layers like the second between them."""
+        self.layers = layers
+        self.weights = weights
+        self.skipped = skipped
+        self.bulk_grads: Block | None = None
+
+    @property
+    def per_layer(self) -> list[Param]:
+        """Return the weights of one of the layers that are not walked."""
+        return self.weights[min(1, len(self.weights) - 1)]
+
+
+class Network:
+    """The weights of a job's model, and its forward pass for training or evaluation."""
+
+    def __init__(self, tape: Tape, job: Job, shape: Shape) -> None:
+        """Make all weights; they are alive from `load` on."""
+        self.tape = tape
+        self.job = job
+        self.shape = shape
+        self.maker = Maker(job)
+        self.gathers = job.sharding.kind in ("zero3", "fsdp1", "fsdp2")
+        maker, hidden = self.maker, shape.hidden
+        self.table = maker.weight("embed_tokens", shape.vocab * (shape.embedding or hidden))
+        self.places = maker.weight("positions", shape.places * hidden * _learned(shape))
+        self.final = maker.norm("norm", hidden)
+        self.groups = self._stack("layers", shape.layers, cross=shape.kind == "seq2seq")
+        self.encoder: list[Group] = []
+        if shape.encoder:
+            self.encoder = self._stack("encoder", shape.encoder, cross=False)
+        outputs = job.labels if job.labels is not None else shape.vocab
+        tied = shape.tied and job.labels is None
+        self.head = maker.linear(
+            "score" if job.labels is not None else "lm_head", shape.embedding or hidden, outputs
+        )
+        if tied:
+            maker.params.remove(self.head.weight)
+            self.head = self.head._replace(weight=self.table)
+        self.head.weight.quantised = False
+        self.head.weight.width = maker.rest
+        self.outputs = outputs
+        self.extra = 0
+
+    def _stack(self, name: str, count: int, *, cross: bool) -> list[Group]:
+        """Return the runs of equal layers; kinds that alternate count as runs of their own."""
+        shape, job = self.shape, self.job
+        chosen = job.lora.layers if job.lora is not None else ()
+        kinds: dict[tuple[bool, bool], list[int]] = {}
+        for index in range(count):
+            step = (index + 1) % shape.expert_step == 0
+            mixed = bool(shape.experts) and index >= shape.dense and step
+            kinds.setdefault((mixed, not chosen or index in chosen), []).append(index)
+        return [
+            self._group(name, indices, mixed=mixed, cross=cross)
+            for (mixed, _), indices in kinds.items()
+        ]
+
+    def _group(self, name: str, indices: list[int], *, mixed: bool, cross: bool) -> Group:
+        walked = indices if len(indices) <= EXACT + 1 else [*indices[:2], indices[-1]]
+        layers: list[Layer] = []
+        weights: list[list[Param]] = []
+        for index in walked:
+            before = len(self.maker.params)
+            made = layer(self.maker, self.shape, index, mixed=mixed, cross=cross, stack=name)
+            layers.append(made)
+            weights.append(self.maker.params[before:])
+        return Group(layers, weights, len(indices) - len(walked))
+
+    def counted(self) -> list[tuple[Param, int]]:
+        """Return every weight with how many of its kind there are."""
+        times: dict[Param, int] = {}
+        for group in (*self.encoder, *self.groups):
+            for param in group.per_layer:
+                times[param] = 1 + group.skipped
+        return [(param, times.get(param, 1)) for param in self.maker.params]
+
+    def begin(self, batch: int, tokens: int) -> Runner:
+        """Return what runs the layers for a batch."""
+        return Runner(self.tape, self.job, self.shape, batch=batch, tokens=tokens)
+
+    def forward(self, batch: int, tokens: int, *, target: int | None = None) -> Value:
+        """Run to the last hidden state."""
+        tape, shape = self.tape, self.shape
+        tape.module = "embed_tokens"
+        runner = self.begin(batch, tokens)
+        if shape.kind == "seq2seq":
+            inputs = shape.encoder_tokens or tokens
+            runner = self.begin(batch, inputs)
+            x = self._embed(batch * inputs, tokens=inputs)
+            for group in self.encoder:
+                x = self.run(runner, group, x)
+            context: Value | None = x
+            length = target or tokens
+            runner = self.begin(batch, length)
+            x = self._embed(batch * length, tokens=length)
+        else:
+            context = None
+            x = self._embed(batch * tokens, tokens=tokens)
+        for group in self.groups:
+            x = self.run(runner, group, x, context)
+        tape.module = "norm"
+        if shape.first_norms or shape.norm != "layer":
+            x = runner.norm(x, self.final)
+        return x
+
+    def _embed(self, rows: int, *, tokens: int) -> Value:
+        """Look tokens up, add positions, normalise where the family does."""
+        tape, shape = self.tape, self.shape
+        if shape.kind == "vision" or not self.table.count:
+            x = tape.value(rows, shape.hidden, self.maker.rest)
+            if self.table.trains or self.job.lora is None:
+                tape.node(x, [], _nothing, trains=self.job.trains)
+        else:
+            x = embedding(tape, self.table, rows, shape.hidden)
+        if self.places.count:
+            x = add(tape, x, tape.value(tokens, shape.hidden * rows / tokens, x.width))
+        if shape.norm == "gemma":
+            x = scale(tape, x)
+        if not shape.first_norms and shape.norm == "layer":
+            x = self.begin(1, rows).norm(x, self.final)
+        if shape.positions == "rope":
+            width = 4 if self.job.dtype == "fp32" else 2
+            self.turns = tape.block(2 * tokens * (shape.rope_dim or shape.head_dim) * width)
+        return dropout(tape, x, shape.dropout if self.job.trains else 0.0)
+
+    def run(self, runner: Runner, group: Group, x: Value, context: Value | None = None) -> Value:
+        """Run a run of layers: those that are walked, and what the others keep as one."""
+        for number, made in enumerate(group.layers):
+            self.tape.module = made.attention.out.name.rsplit(".", 2)[0]
+            before, casts = dict(self.tape.parts), len(self.tape.casts)
+            held = sum(value.block.size for value in self.tape.casts.values())
+            x = self._layer(runner, made, x, context, group.weights[number])
+            if number == 1 and group.skipped:
+                copies = sum(value.block.size for value in self.tape.casts.values()) - held
+                x = self._bulk(group, x, before, copies if len(self.tape.casts) > casts else 0)
+        return x
+
+    def _layer(
+        self,
+        runner: Runner,
+        made: Layer,
+        x: Value,
+        context: Value | None,
+        weights: list[Param],
+    ) -> Value:
+        """Run one layer, recomputed in backward where the job checkpoints."""
+        run: Callable[[Value, Layer, Value | None], Value] = runner.layer
+        if self.gathers:
+            run = self._gathered(runner.layer, weights)
+        if self.job.checkpointing is None or not self.tape.records:
+            return run(x, made, context)
+        return self._checkpoint(run, made, x, context)
+
+    def _gathered(
+        self, run: Callable[[Value, Layer, Value | None], Value], weights: list[Param]
+    ) -> Callable[[Value, Layer, Value | None], Value]:
+        """Gather a layer's weights for the time it runs, forward and backward."""
+        tape = self.tape
+        size = sum(param.count * self._compute(param) for param in weights)
+
+        def gathered(x: Value, made: Layer, context: Value | None) -> Value:
+            own = tape.block(size, COMMUNICATION)
+            ahead = tape.block(size, COMMUNICATION)
+            y = run(x, made, context)
+            del own, ahead
+            source, shape = y.node, (y.rows, y.cols, y.width)
+
+            def back(grad: Block) -> Sequence[Handed]:
+                self.window = [tape.block(size, COMMUNICATION) for _ in range(2)]
+                return ((source, grad),)
+
+            return tape.node(Value(y.block, *shape), [y], back)
+
+        return gathered
+
+    def _compute(self, param: Param) -> int:
+        sharded_16 = self.job.amp is not None and self.job.sharding.kind.startswith("fsdp")
+        return 2 if sharded_16 else param.width
+
+    def _checkpoint(
+        self,
+        run: Callable[[Value, Layer, Value | None], Value],
+        made: Layer,
+        x: Value,
+        context: Value | None,
+    ) -> Value:
+        """Keep the input alone; backward runs the layer again."""
+        tape = self.tape
+        with tape.quiet():
+            y = run(x, made, context)
+        source = x.node
+        block: list[Block] = [] if self.job.offloads_activations else [x.block]
+        like = (x.rows, x.cols, x.width)
+        autocast = tape.autocast
+
+        def back(grad: Block) -> Sequence[Handed]:
+            kind, tape.kind = tape.kind, ACTIVATION
+            tape.autocast, before = autocast, tape.autocast
+            again = Value(block[0] if block else tape.block(like[0] * like[1] * like[2]), *like)
+            leaf = Node(_nothing, ())
+            again.node, again.needs = leaf, True
+            nodes, tape.nodes = tape.nodes, []
+            out = run(again, made, context)
+            del again
+            inner, tape.nodes = tape.nodes, nodes
+            tape.leave_autocast()
+            tape.autocast = before
+            if out.node is not None:
+                out.node.grad = grad
+            del out, grad
+            tape.backward(inner)
+            tape.kind = kind
+            return ((source, leaf.grad),) if leaf.grad is not None else ()
+
+        return tape.node(y, [x], back, block, trains=True)
+
+    def _bulk(self, group: Group, x: Value, before: dict[str, int], copies: int) -> Value:
+        """Let what one layer kept stand for the layers that are not walked."""
+        tape, times = self.tape, group.skipped
+        grown = {
+            part: size - before.get(part, 0)
+            for part, size in tape.parts.items()
+            if size > before.get(part, 0) and part != GRADIENT
+        }
+        passing = copies if self.job.checkpointing is not None else 0
+        grown[ACTIVATION] = grown.get(ACTIVATION, 0) - passing
+        held = [tape.block(size * times, part) for part, size in grown.items() if size > 0]
+        if passing:
+            name = Param("casts", 0, 0, trains=False)
+            tape.casts[name] = Value(tape.block(passing * times), 1, 1, 1)
+        source = x.node
+        grads = sum(p.count * p.width for p in group.per_layer if p.trains) * times
+
+        def back(grad: Block) -> Sequence[Handed]:
+            held.clear()
+            if group.bulk_grads is None and grads:
+                group.bulk_grads = tape.block(grads, GRADIENT)
+            return ((source, grad),)
+
+        return tape.node(x.view(), [x], back, trains=bool(grads))
+
+    def grads(self) -> int:
+        """Return the bytes of all gradients together."""
+        return sum(p.count * p.width * times for p, times in self.counted() if p.trains)
+
+    def forget_grads(self) -> None:
+        """Set all gradients to None."""
+        for param in self.maker.params:
+            param.grad = None
+        for group in (*self.encoder, *self.groups):
+            group.bulk_grads = None
+
+    def loss(self, batch: int, tokens: int) -> tuple[Value, Block | None]:
+        """Run forward and loss; also return the logits that the caller may hold on to."""
+        job = self.job
+        x = self.forward(batch, tokens, target=job.target_len)
+        self.tape.part = "loss"
+        self.tape.module = "lm_head"
+        if job.labels is not None or self.shape.vocab == 0:
+            return formula_loss.classified(self, x, batch), None
+        return formula_loss.of_words(self, x)
+
+
+def _learned(shape: Shape) -> int:
+    return 1 if shape.positions == "learned" else 0
+
+
+def _nothing(grad: Block) -> Sequence[Handed]:
+    del grad
+    return ()

@@ -1,0 +1,227 @@
+"""A tape of arithmetic: what a training step allocates, keeps and frees, without any tensor.
+
+A `Block` is a storage: it counts from where it is made until nobody holds it any more, as torch's
+storages do; CPython's reference counts are the life times. Operators (tape_ops) make values and
+nodes; backward walks the nodes in reverse, frees what each one saved and hands gradients on.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import TypeAlias
+
+    Handed: TypeAlias = "tuple[Node | Param | None, Block]"
+    Back: TypeAlias = "Callable[[Block], Sequence[Handed]]"
+
+WEIGHT, ADAPTER, GRADIENT, OPTIMIZER = "weights", "adapter", "gradient", "optimizer"
+ACTIVATION, LOGITS, WORKSPACE = "activation", "logits and loss", "workspace"
+TEMPORARY, CACHE, INPUT, COMMUNICATION = "temporary", "kv cache", "input", "communication"
+ROUND = 512
+_HELD_ONCE = 3  # by the node, by a local name, by the call that asks
+
+
+class Tape:
+    """Counts live bytes by part and remembers the highest point and what it was made of."""
+
+    def __init__(self) -> None:
+        """Begin with nothing alive."""
+        self.live = 0
+        self.parts: dict[str, int] = {}
+        self.peak = 0
+        self.peak_parts: dict[str, int] = {}
+        self.peak_place = ("", "", "")
+        self.phase = ""
+        self.part = ""
+        self.module = ""
+        self.phases: dict[str, int] = {}
+        self.nodes: list[Node] = []
+        self.records = True
+        self.autocast: int | None = None
+        self.casts: dict[Param, Value] = {}
+        self.kind = ACTIVATION
+
+    def grow(self, size: int, part: str) -> None:
+        """Count new bytes."""
+        self.live += size
+        self.parts[part] = self.parts.get(part, 0) + size
+        if self.live > self.peak:
+            self.peak = self.live
+            self.peak_parts = dict(self.parts)
+            self.peak_place = (self.phase, self.part, self.module)
+        if self.live > self.phases.get(self.phase, 0):
+            self.phases[self.phase] = self.live
+
+    def shrink(self, size: int, part: str) -> None:
+        """Count bytes that are free again."""
+        self.live -= size
+        self.parts[part] -= size
+
+    def begin(self, phase: str) -> None:
+        """Begin a phase; what is alive counts for it."""
+        self.phase, self.part = phase, ""
+        self.grow(0, WEIGHT)
+        self.phases[phase] = max(self.phases.get(phase, 0), self.live)
+
+    def block(self, size: float, part: str | None = None) -> Block:
+        """Return new storage of so many bytes."""
+        return Block(self, size, part or self.kind)
+
+    def value(self, rows: int, cols: float, width: int, *, part: str | None = None) -> Value:
+        """Return a new value of rows x columns of so many bytes each."""
+        return Value(self.block(rows * cols * width, part), rows, cols, width)
+
+    def node(
+        self,
+        out: Value,
+        inputs: Sequence[Value],
+        back: Back,
+        saved: Sequence[Block] = (),
+        *,
+        trains: bool = False,
+    ) -> Value:
+        """Record how `out` came about, where anything behind it needs a gradient."""
+        if self.records and (trains or any(value.needs for value in inputs)):
+            node = Node(back, saved)
+            node.module = self.module
+            out.node = node
+            out.needs = True
+            self.nodes.append(node)
+        return out
+
+    def backward(self, nodes: list[Node]) -> None:
+        """Walk nodes back, the last first, freeing what each saved when its gradients are made."""
+        kind, self.kind = self.kind, TEMPORARY
+        while nodes:
+            node = nodes.pop()
+            grad, node.grad = node.grad, None
+            if grad is not None:
+                self.module = node.module
+                self._hand_on(node, grad)
+            node.saved = ()
+            node.back = _nothing
+        self.kind = kind
+
+    def _hand_on(self, node: Node, grad: Block) -> None:
+        for target, block in node.back(grad):
+            if target is not None:
+                target.take(block)
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Record no nodes inside."""
+        before, self.records = self.records, False
+        try:
+            yield
+        finally:
+            self.records = before
+
+    def leave_autocast(self) -> None:
+        """Forget the casts that autocast keeps until it ends."""
+        self.casts.clear()
+
+
+class Block:
+    """A storage; its bytes count until the last reference to it is gone."""
+
+    __slots__ = ("part", "size", "tape")
+
+    def __init__(self, tape: Tape, size: float, part: str) -> None:
+        """Allocate: sizes are rounded up as the allocator does."""
+        self.tape = tape
+        self.size = -(-int(size) // ROUND) * ROUND
+        self.part = part
+        tape.grow(self.size, part)
+
+    def __del__(self) -> None:
+        """Free."""
+        self.tape.shrink(self.size, self.part)
+
+    def move(self, part: str) -> None:
+        """Count as another part from now on."""
+        parts = self.tape.parts
+        parts[self.part] -= self.size
+        parts[part] = parts.get(part, 0) + self.size
+        self.part = part
+
+
+class Value:
+    """A tensor: a block seen as rows x columns, and how it came about."""
+
+    __slots__ = ("block", "cols", "needs", "node", "rows", "width")
+
+    def __init__(self, block: Block, rows: int, cols: float, width: int) -> None:
+        """Hold a block; nothing needs a gradient yet."""
+        self.block = block
+        self.rows = rows
+        self.cols = cols
+        self.width = width
+        self.node: Node | None = None
+        self.needs = False
+
+    @property
+    def size(self) -> float:
+        """Return the bytes that the values take."""
+        return self.rows * self.cols * self.width
+
+    def view(self, cols: float | None = None) -> Value:
+        """Return the same storage as other columns, leading to the same node."""
+        other = Value(self.block, self.rows, self.cols if cols is None else cols, self.width)
+        other.node, other.needs = self.node, self.needs
+        return other
+
+
+class Node:
+    """One operator of forward: what it saved, how it hands gradients on, and its own gradient."""
+
+    __slots__ = ("back", "grad", "module", "saved")
+
+    def __init__(self, back: Back, saved: Sequence[Block]) -> None:
+        """Hold what backward needs."""
+        self.back = back
+        self.saved = tuple(saved)
+        self.grad: Block | None = None
+        self.module = ""
+
+    def take(self, grad: Block) -> None:
+        """Receive a gradient: a second is added in place, unless others hold the first as well."""
+        held = self.grad
+        if held is None:
+            self.grad = grad
+        elif sys.getrefcount(held) > _HELD_ONCE:
+            self.grad = Block(held.tape, held.size, held.part)
+
+
+class Param:
+    """A weight: how many values of how many bytes, whether it trains, its gradient.
+
+    `quantised` weights are unpacked into the dtype of the products for each use.
+    """
+
+    __slots__ = ("count", "grad", "name", "quantised", "trains", "width")
+
+    def __init__(
+        self, name: str, count: int, width: int, *, trains: bool, quantised: bool = False
+    ) -> None:
+        """Describe a weight."""
+        self.name = name
+        self.count = count
+        self.width = width
+        self.trains = trains
+        self.quantised = quantised
+        self.grad: Block | None = None
+
+    def take(self, grad: Block) -> None:
+        """Receive a gradient: the first stays, later ones are added to it in place."""
+        if self.grad is None:
+            grad.move(GRADIENT)
+            self.grad = grad
+
+
+def _nothing(grad: Block) -> Sequence[Handed]:
+    del grad
+    return ()
