@@ -38,7 +38,7 @@ class Ledger(TorchDispatchMode):
         storage = tensor.untyped_storage()
         key = storage._cdata
         size = storage.nbytes()
-        if key in self.live or not size:
+        if key in self.live or not size or tensor.is_meta:
             return
         self.live[key] = size
         self.bytes += size
@@ -72,6 +72,7 @@ class Watching(Silent):
         self.peaks: dict[str, int] = {}
         self.tags: dict[str, set[int]] = {}
         self.sizes: dict[str, int] = {}
+        self.told: dict[tuple[str, str], int] = {}
         self.assumed: list[str] = []
         self.emptied = 0
         self._place = ""
@@ -91,7 +92,10 @@ class Watching(Silent):
     def tag(self, tensors: Iterable[torch.Tensor], category: str) -> None:
         """Count the bytes of a category, each storage once."""
         seen = self.tags.setdefault(category, set())
-        for tensor in tensors:
+        listed = list(tensors)
+        sizes = {one.untyped_storage()._cdata: one.untyped_storage().nbytes() for one in listed}
+        self.told[self._place, category] = sum(sizes.values())
+        for tensor in listed:
             storage = tensor.untyped_storage()
             if storage._cdata not in seen:
                 seen.add(storage._cdata)

@@ -10,6 +10,7 @@ from oomdoctor.worker.run.bench import Bench
 from oomdoctor.worker.run.evaluation import evaluate
 from oomdoctor.worker.run.generation import generate
 from oomdoctor.worker.run.loading import load
+from oomdoctor.worker.run.precision import cast_automatically
 from oomdoctor.worker.run.recipe import recipe_of
 from oomdoctor.worker.run.strategy import strategy_of
 from oomdoctor.worker.run.training import STEPS, prepare_training, train_step
@@ -51,6 +52,8 @@ def run_job(
     load(bench)
     if job.trains:
         prepare_training(bench)
+    else:
+        cast_automatically(bench)
     for name in sorted(wanted, key="merge".__eq__):
         if name in STEPS:
             train_step(bench, name)

@@ -25,7 +25,7 @@ def cast_automatically(bench: Bench) -> None:
     model = bench.model
     plain: Callable[..., Any] = model.forward
     kind = bench.device.type
-    widens = bench.like_trainer
+    widens = bench.like_trainer and bench.job.trains
 
     @wraps(plain)  # `generate` looks at the signature
     def forward(*arguments: Any, **named: Any) -> Any:

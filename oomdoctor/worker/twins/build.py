@@ -35,6 +35,8 @@ def empty_model(config: Any, *, task: str, dtype: torch.dtype) -> nn.Module:
             model = auto.from_config(config, attn_implementation=config._attn_implementation)
         except ValueError as error:
             raise UnsupportedError(_first_line(error)) from error
+    if hasattr(model, "tie_weights"):  # left out with the initialisation
+        model.tie_weights()
     model.eval()
     return model
 
