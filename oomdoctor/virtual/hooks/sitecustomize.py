@@ -17,6 +17,8 @@ import ctypes
 import importlib
 import importlib.abc
 import importlib.machinery
+import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -77,10 +79,10 @@ def send_objects_through_the_store(distributed: Library) -> None:
 
 def fit_torch(torch: Library) -> None:
     """Run the kernels that torch was compiled with, and follow small values."""
-    major, minor = torch.cuda.get_device_capability()
-    flags = " ".join(torch.cuda.get_arch_list())
-    compiled = [int(one[3:].rstrip("af")) for one in flags.split() if one.startswith("sm_")]
-    runnable = [one for one in compiled if one // 10 == major and one % 10 <= minor]
+    # torch.cuda.get_arch_list knows them, too, but a process that asked it may not fork
+    major, _, minor = os.environ["OOMDOCTOR_VIRTUAL_CAPABILITY"].partition(".")
+    compiled = [int(one) for one in re.findall(r"code=sm_(\d+)", torch.__config__.show())]
+    runnable = [one for one in compiled if one // 10 == int(major) and one % 10 <= int(minor)]
     if runnable:
         ctypes.CDLL(None).vc_set_binary_version(max(runnable))
     importlib.import_module("known_values").follow_known_values(torch)

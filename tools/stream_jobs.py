@@ -1,0 +1,248 @@
+"""The jobs whose streams of allocations are recorded for `fixtures/streams`.
+
+Together they take every path of the tracer that a causal model has: dtypes, adapters, quantised
+bases, checkpointing, attention on three kinds of cards, optimizers, evaluation and generation.
+Most models have their real widths and few layers, so that a recording stays small.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from oomdoctor.facts.model_configs import lookup
+from oomdoctor.model.job import (
+    EvalSpec,
+    GenerationSpec,
+    Job,
+    LoraSpec,
+    ModelSpec,
+    OptimizerSpec,
+    QuantSpec,
+)
+from oomdoctor.record import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+A100 = "NVIDIA A100-SXM4-80GB"
+H100 = "NVIDIA H100 80GB HBM3"
+L4 = "NVIDIA L4"
+QWEN_HALF = "Qwen/Qwen2.5-0.5B"
+QWEN_7B = "Qwen/Qwen2.5-7B"
+LLAMA2_7B = "meta-llama/Llama-2-7b-hf"
+LLAMA3_8B = "meta-llama/Llama-3.1-8B"
+MISTRAL = "mistralai/Mistral-7B-v0.1"
+GPT2 = "openai-community/gpt2"
+TINY: dict[str, object] = {
+    "model_type": "llama",
+    "hidden_size": 256,
+    "intermediate_size": 688,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 8,
+    "vocab_size": 1000,
+    "max_position_embeddings": 2048,
+}
+QV = ("q_proj", "v_proj")
+ALL = ("all-linear",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """A job, the card it runs on, and the settings of the allocator."""
+
+    job: Job
+    card: str = A100
+    settings: str = ""
+
+
+def model(name: str, layers: int | None = None) -> ModelSpec:
+    """Return a model of the table, with fewer layers where a number is given."""
+    found = lookup(name)
+    if found is None:
+        raise LookupError(name)
+    config = dict(found.config)
+    for key in ("num_hidden_layers", "n_layer"):
+        if layers is not None and key in config:
+            config[key] = layers
+    of_layers = "" if layers is None else f", {layers} layers"
+    return ModelSpec(name=f"{found.name}{of_layers}", config=config, source="table of models")
+
+
+def tiny() -> ModelSpec:
+    """Return a model of two small layers."""
+    return ModelSpec(name="tiny llama", config=TINY, source="made up")
+
+
+def jobs() -> dict[str, Recorded]:
+    """Return all jobs by the names of their files."""
+    return dict([*_full(), *_adapters(), *_quantised(), *_optimizers(), *_other_phases()])
+
+
+def _half(**changes: Any) -> Job:
+    """Return a job on the half-billion model, 4 of its layers, two rows of 512 tokens."""
+    return Job(**{"model": model(QWEN_HALF, 4), "batch": 2, "seq_len": 512, **changes})
+
+
+def _full() -> Iterator[tuple[str, Recorded]]:
+    yield "tiny-bf16", Recorded(job=Job(model=tiny(), batch=2, seq_len=256))
+    yield (
+        "tiny-plain-loop",
+        Recorded(job=Job(model=tiny(), batch=2, seq_len=256, framework="torch", clip_norm=None)),
+    )
+    yield "half-bf16", Recorded(job=Job(model=model(QWEN_HALF), batch=2, seq_len=1024))
+    yield "half-fp32-eager", Recorded(job=_half(dtype="fp32", attention="eager"))
+    yield "half-autocast", Recorded(job=_half(dtype="fp32", amp="bf16"))
+    yield "half-fp16-scaler", Recorded(job=_half(dtype="fp32", amp="fp16", scaler=True))
+    yield "half-padded-checkpointed", Recorded(job=_half(padded=True, checkpointing="reentrant"))
+    yield "half-odd-shape", Recorded(job=_half(batch=3, seq_len=777))
+    yield "half-accumulated", Recorded(job=_half(grad_accum=3))
+    yield "half-sm90", Recorded(job=_half(), card=H100)
+    yield "half-sm89", Recorded(job=_half(), card=L4)
+    yield "half-padded-sm90", Recorded(job=_half(padded=True), card=H100)
+    yield "half-expandable", Recorded(job=_half(), settings="expandable_segments:True")
+    yield "gpt2-fp32", Recorded(job=Job(model=model(GPT2), dtype="fp32", batch=2, seq_len=512))
+    yield (
+        "gpt2-autocast-accumulated",
+        Recorded(
+            job=Job(
+                model=model(GPT2, 6), dtype="fp32", amp="bf16", batch=2, seq_len=512, grad_accum=2
+            )
+        ),
+    )
+    yield (
+        "llama2-7b-full-checkpointed",
+        Recorded(job=Job(model=model(LLAMA2_7B, 4), seq_len=2048, checkpointing="non-reentrant")),
+    )
+    yield "llama3-8b-gqa", Recorded(job=Job(model=model(LLAMA3_8B, 2), seq_len=2048))
+
+
+def _adapters() -> Iterator[tuple[str, Recorded]]:
+    lora = LoraSpec(rank=8, targets=QV, dropout=0.05)
+    yield (
+        "llama2-7b-lora",
+        Recorded(job=Job(model=model(LLAMA2_7B), method="lora", lora=lora, seq_len=2048)),
+    )
+    yield (
+        "llama2-7b-lora-checkpointed",
+        Recorded(
+            job=Job(
+                model=model(LLAMA2_7B, 8),
+                method="lora",
+                lora=lora,
+                seq_len=2048,
+                checkpointing="non-reentrant",
+            )
+        ),
+    )
+    yield (
+        "llama2-7b-lora-autocast",
+        Recorded(
+            job=Job(model=model(LLAMA2_7B, 4), method="lora", lora=lora, dtype="fp32", amp="bf16")
+        ),
+    )
+    yield (
+        "mistral-7b-lora-reentrant",
+        Recorded(
+            job=Job(model=model(MISTRAL, 8), method="lora", lora=lora, checkpointing="reentrant")
+        ),
+    )
+    wide = LoraSpec(rank=16, targets=ALL)
+    yield (
+        "qwen-7b-lora-all",
+        Recorded(job=Job(model=model(QWEN_7B, 4), method="lora", lora=wide, batch=2, seq_len=1024)),
+    )
+    yield (
+        "qwen-7b-lora-sm90",
+        Recorded(
+            job=Job(model=model(QWEN_7B, 4), method="lora", lora=wide, seq_len=1024), card=H100
+        ),
+    )
+    yield (
+        "half-dora",
+        Recorded(job=_half(method="dora", lora=LoraSpec(rank=8, targets=QV, dora=True))),
+    )
+
+
+def _quantised() -> Iterator[tuple[str, Recorded]]:
+    wide = LoraSpec(rank=16, targets=ALL)
+    four = QuantSpec(kind="nf4", double=True, prepared=True)
+    yield (
+        "llama2-7b-qlora",
+        Recorded(
+            job=Job(
+                model=model(LLAMA2_7B, 4),
+                method="qlora",
+                lora=wide,
+                quant=four,
+                amp="bf16",
+                batch=2,
+                seq_len=1024,
+                checkpointing="reentrant",
+                optimizer=OptimizerSpec(name="adamw-8bit", paged=True),
+            ),
+            card=L4,
+        ),
+    )
+    yield (
+        "half-nf4",
+        Recorded(job=_half(method="qlora", lora=wide, quant=QuantSpec(kind="nf4"), amp="bf16")),
+    )
+    yield (
+        "half-int8",
+        Recorded(
+            job=_half(
+                method="qlora",
+                lora=wide,
+                quant=QuantSpec(kind="int8", compute_dtype="fp16"),
+                dtype="fp16",
+                amp="fp16",
+            )
+        ),
+    )
+
+
+def _optimizers() -> Iterator[tuple[str, Recorded]]:
+    for name, spec in (
+        ("fused", OptimizerSpec(implementation="fused")),
+        ("for-loop", OptimizerSpec(implementation="for-loop")),
+        ("sgd", OptimizerSpec(name="sgd")),
+        ("momentum", OptimizerSpec(name="sgd-momentum")),
+        ("adafactor", OptimizerSpec(name="adafactor")),
+        ("adamw-8bit", OptimizerSpec(name="adamw-8bit")),
+        ("adamw-paged", OptimizerSpec(paged=True)),
+        ("lion", OptimizerSpec(name="lion")),
+    ):
+        yield f"half-{name}", Recorded(job=_half(optimizer=spec))
+
+
+def _other_phases() -> Iterator[tuple[str, Recorded]]:
+    evaluation = EvalSpec(batch=2, seq_len=512, batches=3, keeps_outputs=True)
+    generation = GenerationSpec(batch=2, prompt=64, new_tokens=16)
+    yield (
+        "half-phases",
+        Recorded(job=_half(evaluation=evaluation, generation=generation, saves=True, resumes=True)),
+    )
+    yield (
+        "half-lora-merged",
+        Recorded(
+            job=_half(
+                method="lora",
+                lora=LoraSpec(targets=QV),
+                evaluation=evaluation,
+                saves=True,
+                merges=True,
+            )
+        ),
+    )
+    yield (
+        "half-generation",
+        Recorded(
+            job=_half(task="generation", optimizer=None, generation=generation, framework="torch")
+        ),
+    )
+    long = GenerationSpec(batch=4, prompt=128, new_tokens=6, cache="static")
+    yield (
+        "half-generation-static",
+        Recorded(job=_half(task="generation", optimizer=None, generation=long, framework="torch")),
+    )
+    yield "half-forward", Recorded(job=_half(task="forward", optimizer=None, framework="torch"))
