@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from oomdoctor.memory.tape import Handed
 
 TILE_TOKENS, TILE_WORDS, CHUNKS = 4096, 32768, 8
+PREFERENCE = ("dpo", "orpo", "kto", "grpo")
 
 
 def classified(network: Network, x: Value, batch: int) -> Value:
@@ -60,7 +61,9 @@ def of_words(network: Network, x: Value) -> tuple[Value, Block | None]:
     del x
     if network.shape.final_softcap:
         logits = pointwise(tape, logits, saves="output")
-    if job.loss == "chunked":
+    if job.task in PREFERENCE and job.framework == "trl":
+        loss = _log_probs(network, logits)
+    elif job.loss == "chunked":
         loss = _chunks(network, logits)
     else:
         wide = cast(tape, logits, FP32)
@@ -68,6 +71,24 @@ def of_words(network: Network, x: Value) -> tuple[Value, Block | None]:
         del wide
     tape.kind = kind
     return loss, logits.block
+
+
+def _log_probs(network: Network, logits: Value) -> Value:
+    """TRL's log-probabilities of chosen tokens, row by row; autocast's outputs are in fp32."""
+    tape = network.tape
+    if network.job.amp is not None:
+        logits = cast(tape, logits, FP32)
+    source, size, width = logits.node, logits.size, logits.width
+    kept = [logits.block] if width == FP32 else [tape.block(size, LOGITS)]
+
+    def back(grad: Block) -> Sequence[Handed]:
+        del grad
+        for_rows = tape.block(size, LOGITS)
+        given = ((source, tape.block(size, LOGITS)),)
+        del for_rows
+        return given
+
+    return tape.node(tape.value(1, 1, FP32), [logits], back, kept)
 
 
 def _chunks(network: Network, logits: Value) -> Value:

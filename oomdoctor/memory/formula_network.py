@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from oomdoctor.model.job import Job
 
 EXACT = 3
+SPLIT = ("zero2", "zero3", "fsdp1", "fsdp2")
+"""Ways of sharding that split gradients."""
 INT64 = 8
 
 
@@ -70,7 +72,10 @@ class Network:
         self.head.weight.quantised = False
         self.head.weight.width = maker.rest
         self.outputs = outputs
-        self.extra = 0
+        self.window: list[Block] = []
+        self.share = max(1, job.sharding.ranks) if job.sharding.kind in SPLIT else 1
+        for param in maker.params:
+            param.share = self.share
 
     def _stack(self, name: str, count: int, *, cross: bool) -> list[Group]:
         """Return the runs of equal layers; kinds that alternate count as runs of their own."""
@@ -260,7 +265,7 @@ class Network:
             name = Param("casts", 0, 0, trains=False)
             tape.casts[name] = Value(tape.block(passing * times), 1, 1, 1)
         source = x.node
-        grads = sum(p.count * p.width for p in group.per_layer if p.trains) * times
+        grads = sum(p.count * p.width for p in group.per_layer if p.trains) * times // self.share
 
         def back(grad: Block) -> Sequence[Handed]:
             held.clear()

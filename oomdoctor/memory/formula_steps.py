@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.facts.derive_lint_memory import at_least
 from oomdoctor.memory import formula_optimizer
 from oomdoctor.memory.formula_network import Network
 from oomdoctor.memory.tape import (
     ADAPTER,
     CACHE,
     COMMUNICATION,
-    GRADIENT,
     INPUT,
     LOGITS,
     OPTIMIZER,
@@ -49,6 +49,7 @@ class Steps:
         self.logits: Block | None = None
         self.like_trainer = job.framework in TRAINERS
         self.ranks = max(1, job.sharding.ranks)
+        self.tape.keeps_inputs = not at_least(job.versions.get("bitsandbytes", "1"), (0, 42))
 
     def split(self, *kinds: str) -> int:
         """Return over how many ranks something is split that these kinds split."""
@@ -63,7 +64,8 @@ class Steps:
         published = job.model.params
         counted = sum(p.count * times for p, times in self.weights if not _adapter(p))
         extra = 0.0
-        if published is not None and job.labels is None:
+        whole = job.sharding.tensor == job.sharding.pipeline == 1
+        if published is not None and job.labels is None and whole:
             extra = max(0, published - counted) * self.network.maker.rest
         ranks = self.split("zero3", "fsdp1", "fsdp2")
         if not job.sharding.offload_params:
@@ -145,15 +147,6 @@ class Steps:
         self.network.window = []
         if job.optimizer is not None and job.optimizer.in_backward:
             self.network.forget_grads()
-        elif self.split("zero2", "zero3", "fsdp1", "fsdp2") > 1:
-            self._shard_grads()
-
-    def _shard_grads(self) -> None:
-        """After backward a rank holds its share of the gradients alone."""
-        shares = self.network.grads() / self.ranks
-        self.network.forget_grads()
-        if not self.states or not any(block.part == GRADIENT for block in self.held):
-            self.held.append(self.tape.block(shares, GRADIENT))
 
     def _optimize(self) -> None:
         tape, job = self.tape, self.job
@@ -164,7 +157,6 @@ class Steps:
             self.states.append(tape.block(size / ranks, OPTIMIZER))
         passing = tape.block(formula_optimizer.step_bytes(job, self.weights) / ranks, TEMPORARY)
         del passing
-        self.held = [block for block in self.held if block.part != GRADIENT]
 
     def evaluate(self, spec: EvalSpec) -> None:
         """Run forward and loss; outputs that are kept are joined batch by batch."""

@@ -29,7 +29,11 @@ class Tape:
     """Counts live bytes by part and remembers the highest point and what it was made of."""
 
     def __init__(self) -> None:
-        """Begin with nothing alive."""
+        """Begin with nothing alive.
+
+        `keeps_inputs` says that quantised layers save their input although their weight is frozen,
+        as bitsandbytes up to 0.41 did.
+        """
         self.live = 0
         self.parts: dict[str, int] = {}
         self.peak = 0
@@ -44,6 +48,7 @@ class Tape:
         self.autocast: int | None = None
         self.casts: dict[Param, Value] = {}
         self.kind = ACTIVATION
+        self.keeps_inputs = False
 
     def grow(self, size: int, part: str) -> None:
         """Count new bytes."""
@@ -199,10 +204,11 @@ class Node:
 class Param:
     """A weight: how many values of how many bytes, whether it trains, its gradient.
 
-    `quantised` weights are unpacked into the dtype of the products for each use.
+    `quantised` weights are unpacked into the dtype of the products for each use. `share` is over
+    how many ranks a gradient is split as soon as it is there.
     """
 
-    __slots__ = ("count", "grad", "name", "quantised", "trains", "width")
+    __slots__ = ("count", "grad", "name", "quantised", "share", "trains", "width")
 
     def __init__(
         self, name: str, count: int, width: int, *, trains: bool, quantised: bool = False
@@ -213,13 +219,17 @@ class Param:
         self.width = width
         self.trains = trains
         self.quantised = quantised
+        self.share = 1
         self.grad: Block | None = None
 
     def take(self, grad: Block) -> None:
         """Receive a gradient: the first stays, later ones are added to it in place."""
-        if self.grad is None:
-            grad.move(GRADIENT)
-            self.grad = grad
+        if self.grad is not None:
+            return
+        if self.share > 1:
+            grad = Block(grad.tape, grad.size / self.share, GRADIENT)
+        grad.move(GRADIENT)
+        self.grad = grad
 
 
 def _nothing(grad: Block) -> Sequence[Handed]:

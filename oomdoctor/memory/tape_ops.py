@@ -60,7 +60,8 @@ def linear(tape: Tape, x: Value, weight: Param, out: float, *, bias: Param | Non
     y = tape.value(x.rows, out, compute)
     del unpacked
     needs, source, size = x.needs, x.node, x.size
-    saved = [x.block] if weight.trains else []
+    keeps = weight.trains or (weight.quantised and tape.keeps_inputs and x.needs)
+    saved = [x.block] if keeps else []
     saved += [copy] if copy is not None and (needs or weight.trains) else []
 
     def back(grad: Block) -> Sequence[Handed]:
