@@ -130,7 +130,19 @@ def concluded(gathered: Gathered, book: FactBook, ruleset: RuleSet) -> Diagnosis
         sources=derived_sources(),
         logs=gathered.logs,
     )
-    return replace(diagnosis, understood=understood)
+    diagnosis = replace(diagnosis, understood=understood)
+    return _adding(gathered, "no peak", lambda: _with_peaks(diagnosis, gathered, book), diagnosis)
+
+
+def _with_peaks(diagnosis: Diagnosis, gathered: Gathered, book: FactBook) -> Diagnosis:
+    """Say of each fix whether the job fits afterwards, where its configs describe it."""
+    if not gathered.readings or not any(one.patches for one in diagnosis.prescriptions):
+        return diagnosis
+    if diagnosis.resource not in ("gpu", "cap"):
+        return diagnosis
+    from oomdoctor.reason.after import with_verdicts
+
+    return replace(diagnosis, prescriptions=with_verdicts(diagnosis.prescriptions, book))
 
 
 def _understood(gathered: Gathered, book: FactBook) -> tuple[UnderstoodRow, ...]:
