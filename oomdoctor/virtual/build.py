@@ -90,7 +90,8 @@ def _move(unfinished: Path, folder: Path) -> None:
 def _compile(wheels: Wheels, compiler: str, folder: Path) -> None:
     ours = ["-I", str(SOURCES), "-isystem", str(SOURCES / "stand_in")]
     theirs = [flag for path in wheels.includes for flag in ("-isystem", str(path))]
-    flags = [*ours, *theirs]
+    # the tests compile with all warnings; a user can do nothing about one
+    flags = ["-w", *ours, *theirs]
     for file in _write_rest(wheels, compiler, folder, flags):
         file.chmod(0o644)
     generated = sorted(folder.glob("rest_*.c"))

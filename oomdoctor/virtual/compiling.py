@@ -38,7 +38,7 @@ def preprocess(compiler: str, source: Path, flags: Sequence[str]) -> str:
 
 def link(compiler: str, sources: Sequence[Path], target: Path, flags: Sequence[str]) -> None:
     """Make a shared library of C files."""
-    command = [compiler, "-shared", "-fPIC", "-O1", "-w", *flags]
+    command = [compiler, "-shared", "-fPIC", "-O1", *flags]
     _run([*command, "-o", str(target), *map(str, sources)])
 
 

@@ -1,0 +1,60 @@
+"""What a virtual card is made of."""
+
+from __future__ import annotations
+
+import pytest
+
+from oomdoctor.errors import InputError
+from oomdoctor.facts.gpus import cards
+from oomdoctor.model.job import CardSpec
+from oomdoctor.virtual.card import VirtualCard, card_like, card_named, card_of, processors_of
+
+MIB = 1 << 20
+
+
+def test_a_card_has_the_memory_that_it_reports_to_pytorch() -> None:
+    card = card_named("NVIDIA A100-SXM4-80GB")
+
+    assert card.total_bytes == 81038 * MIB
+    assert (card.capability, card.processors) == ((8, 0), 108)
+
+
+@pytest.mark.parametrize(
+    ("name", "processors"),
+    [
+        ("NVIDIA GeForce RTX 3090", 82),
+        ("NVIDIA GeForce RTX 3090 Ti", 84),
+        ("NVIDIA H100 80GB HBM3", 132),
+        ("NVIDIA H100 PCIe", 114),
+        ("NVIDIA L4", 58),
+        ("NVIDIA L40S", 142),
+    ],
+)
+def test_the_longest_name_tells_how_many_multiprocessors(name: str, processors: int) -> None:
+    assert processors_of(name, (8, 0)) == processors
+
+
+def test_a_card_that_nobody_listed_has_those_of_its_generation() -> None:
+    assert processors_of("NVIDIA Example 9000", (8, 9)) == 142
+    assert processors_of("NVIDIA Example 9000", (10, 3)) == 148
+
+
+def test_a_card_without_a_compute_capability_cannot_be_played() -> None:
+    other = next(gpu for gpu in cards() if gpu.compute_capability is None)
+
+    assert card_of(other) is None
+
+
+def test_an_unknown_card_is_an_error_that_says_how_to_name_one() -> None:
+    with pytest.raises(InputError, match="no NVIDIA card") as caught:
+        card_named("a large one")
+
+    assert "nvidia-smi" in str(caught.value.hint)
+
+
+def test_a_card_is_taken_from_a_simulated_job() -> None:
+    spec = CardSpec(name="some card", capability=(9, 0), processors=132, total_bytes=80 << 30)
+
+    assert card_like(spec) == VirtualCard(
+        name="some card", capability=(9, 0), processors=132, total_bytes=80 << 30
+    )
