@@ -58,14 +58,20 @@ def diagnose(  # noqa: PLR0913 - the front door of the library: each is one thin
     `select` and `ignore` are starts of codes: of the rules that may speak, and that may not.
     `progress` is told now and then how many bytes of how many have been read.
     """
+    given = parse_given(facts)
+    gathered = gather(inputs, config=config, stdin=stdin, progress=progress)
+    ruleset = chosen_rules(rules, preview=preview, select=select, ignore=ignore)
+    return concluded(gathered, assemble(gathered, given), ruleset)
+
+
+def chosen_rules(
+    rules: Sequence[str], *, preview: bool, select: Sequence[str], ignore: Sequence[str]
+) -> RuleSet:
+    """Load the rules that may speak."""
     from oomdoctor.rules.loader import load_rules
     from oomdoctor.rules.selection import selected
 
-    given = parse_given(facts)
-    gathered = gather(inputs, config=config, stdin=stdin, progress=progress)
-    ruleset = load_rules(tuple(rules), preview=preview)
-    ruleset = selected(ruleset, select=select, ignore=ignore)
-    return concluded(gathered, assemble(gathered, given), ruleset)
+    return selected(load_rules(tuple(rules), preview=preview), select=select, ignore=ignore)
 
 
 def gather(

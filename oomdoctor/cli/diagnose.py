@@ -39,6 +39,7 @@ class Asked(TypedDict):
     next: bool
     ask: bool
     resume: str | None
+    simulate: bool
     top: int
     rules: tuple[str, ...]
     preview: bool
@@ -91,6 +92,11 @@ class Diagnose(HelpWithExamples):
     type=click.Path(exists=True, dir_okay=False),
     help="Go on with the interview that was left there.",
 )
+@click.option(
+    "--simulate",
+    is_flag=True,
+    help="Trace the job of the configs (torch is needed): name the request, judge the fixes.",
+)
 @click.option("--explain", is_flag=True, help="The full chain: gates, weights, facts, all fixes.")
 @click.option(
     "--top",
@@ -139,6 +145,10 @@ def _diagnose(asked: Asked) -> Diagnosis:
         from oomdoctor.cli.ask_command import diagnosed
 
         return diagnosed(asked)
+    if asked["simulate"]:
+        from oomdoctor.cli.diagnose_simulated import diagnosed_with_simulation
+
+        return diagnosed_with_simulation(asked)
     from oomdoctor.cli.progress import bar_for
     from oomdoctor.cli.settings import rule_directories
     from oomdoctor.pipeline import diagnose

@@ -87,7 +87,7 @@ def cards_asked(names: Sequence[str], book: FactBook) -> tuple[CardSpec, ...]:
     """Return the cards of --gpu, else the one that the configs name; none where neither does."""
     if names:
         return cards_of(names)
-    name, total = book.value("gpu.name"), book.value("gpu.total")
+    name, total = book.value("gpu.name"), book.value("gpu.total") or book.value("oom.capacity")
     if isinstance(name, str):
         try:
             return cards_of([name])

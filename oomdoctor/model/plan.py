@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from oomdoctor.model.core import Artifact, Conflict, Fact, Failure, Finding, Quote, RuleFault
+    from oomdoctor.model.estimate import Owner
     from oomdoctor.model.lint import UnderstoodRow
 
 
@@ -152,6 +153,7 @@ class Diagnosis:
 
     `answer`: cause, need_evidence, not_gpu_oom or nothing_found.
     `resource`: gpu, cap, host, not_memory or unknown.
+    `traced` are the requests of the simulated job that print as the failed one, likeliest first.
     """
 
     answer: str
@@ -176,6 +178,7 @@ class Diagnosis:
     notes: tuple[str, ...] = ()
     signs: tuple[Quote, ...] = ()
     understood: tuple[UnderstoodRow, ...] = ()
+    traced: tuple[Owner, ...] = ()
 
     @property
     def job_files(self) -> tuple[str, ...]:

@@ -81,13 +81,18 @@ def judged(
     )
 
 
-def changed_jobs(prescriptions: Sequence[Prescription], book: FactBook) -> Changed | None:
-    """Return the job before and after each fix that changes it; None where it is not known."""
+def changed_jobs(
+    prescriptions: Sequence[Prescription], book: FactBook, *, whole: bool = True
+) -> Changed | None:
+    """Return the job before and after each fix that changes it; None where it is not known.
+
+    `whole` asks for a config that was read to its end, and for a fix that changes the job.
+    """
     from oomdoctor.memory.jobs import job_of
 
     room = _room(book)
-    whole = "train-config" in book.closed
-    if room is None or not whole or not all(_is_stated(book.get(key)) for key in NEEDED):
+    closed = "train-config" in book.closed or not whole
+    if room is None or not closed or not all(_is_stated(book.get(key)) for key in NEEDED):
         return None
     job = job_of(book).job
     if job is None or job.compiled:
@@ -104,7 +109,7 @@ def changed_jobs(prescriptions: Sequence[Prescription], book: FactBook) -> Chang
         other = job_of(_changed(book, facts)).job
         if other is not None and other != job:
             after[one.fix_id] = other
-    return Changed(job, room, _least(book), after) if after else None
+    return Changed(job, room, _least(book), after) if after or not whole else None
 
 
 def _changed(book: FactBook, facts: Sequence[Fact]) -> FactBook:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from oomdoctor.model.core import Conflict, Fact, Failure, Finding, Quote
+    from oomdoctor.model.estimate import Owner
     from oomdoctor.model.lint import UnderstoodRow
     from oomdoctor.model.plan import (
         Diagnosis,
@@ -66,8 +67,18 @@ def as_dict(diagnosis: Diagnosis) -> dict[str, Json]:
             {"code": one.code, "needs": list(one.needs)} for one in diagnosis.not_evaluated
         ],
         "understood": [understood_row(one) for one in diagnosis.understood],
+        **(
+            {"traced_requests": [_traced(one) for one in diagnosis.traced]}
+            if diagnosis.traced
+            else {}
+        ),
         **_remarks(diagnosis),
     }
+
+
+def _traced(one: Owner) -> Json:
+    names = ("module", "operator", "category", "phase", "part", "bytes", "allocations")
+    return {name: getattr(one, name) for name in names}
 
 
 def understood_row(row: UnderstoodRow) -> Json:

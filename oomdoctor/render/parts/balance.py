@@ -18,6 +18,7 @@ from oomdoctor.render.words import (
 from oomdoctor.units import format_size
 
 if TYPE_CHECKING:
+    from oomdoctor.model.estimate import Owner
     from oomdoctor.model.plan import Diagnosis, Fingerprint, Ledger, LedgerEntry
     from oomdoctor.render.theme import Theme
     from oomdoctor.render.view import View
@@ -92,10 +93,10 @@ def _sums(ledger: Ledger, theme: Theme) -> list[Line]:
 def _request(diagnosis: Diagnosis, theme: Theme, view: View) -> list[Line]:
     """Return what the failed request is equal to, by the job's own dimensions."""
     found = diagnosis.fingerprint
+    lines = [one for owner in diagnosis.traced for one in _traced(owner, theme)]
     if found is None or not found.matches:
-        return []
+        return lines
     most = len(found.matches) if view.explain else 2
-    lines: list[Line] = []
     for match in found.matches[:most]:
         text = (
             f"The request equals {match.expression} = {format_size(match.bytes)}: "
@@ -103,6 +104,18 @@ def _request(diagnosis: Diagnosis, theme: Theme, view: View) -> list[Line]:
         )
         lines += paragraph(text, theme, first=INDENT)
     return lines + _chance(found, theme, most)
+
+
+def _traced(owner: Owner, theme: Theme) -> list[Line]:
+    """Name a request of the simulated job that prints as the failed one."""
+    when = " of ".join(word for word in (owner.part, owner.phase) if word)
+    where = f" in {owner.module}" if owner.module else ""
+    times = f", {owner.allocations} times" if owner.allocations > 1 else ""
+    text = (
+        f"In the simulated job the request is that of {owner.operator}{where}"
+        f" ({when}{times}): {format_size(owner.bytes)}, {owner.category}."
+    )
+    return paragraph(text, theme, first=INDENT)
 
 
 def _chance(found: Fingerprint, theme: Theme, most: int) -> list[Line]:
