@@ -184,6 +184,12 @@ _FAMILIES: Mapping[str, dict[str, Any]] = {
     "whisper": {**_GPT, "kind": "seq2seq", "positions": "learned", "fused_qkv": False},
 }
 _INSIDE = ("text_config", "llm_config", "language_config")
+_ACT_KEYS = ("hidden_act", "hidden_activation", "activation_function")
+_ACTS = {
+    **dict.fromkeys(("gelu", "gelu_pytorch_tanh", "silu", "swish", "mish", "hardswish"), "input"),
+    **dict.fromkeys(("relu", "sigmoid", "tanh"), "output"),
+    **dict.fromkeys(("gelu_new", "gelu_fast", "gelu_accurate", "quick_gelu"), "python"),
+}
 
 
 def text_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -207,6 +213,9 @@ def shape_of(config: Mapping[str, Any]) -> Shape:
         given["tied"] = text["tie_word_embeddings"]
     if text.get("attention_bias") is True:
         given["qkv_bias"] = True
+    named = next((_ACTS[a] for key in _ACT_KEYS if (a := text.get(key)) in _ACTS), None)
+    if named is not None:
+        given["act"] = named
     return _special(Shape(**given), kind, text)
 
 
