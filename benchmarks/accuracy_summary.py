@@ -32,6 +32,11 @@ def error_of(record: Record, figure: float | None) -> float | None:
     return off / record.value
 
 
+def speaks(record: Record, engine: str) -> bool:
+    """Say whether what an engine describes is what was measured."""
+    return record.comparable and (engine != "formula" or record.formula is None)
+
+
 def summary(wanted: Sequence[Record], results: Mapping[str, Any]) -> dict[str, Any]:
     """Return the figures of each engine over the comparable records, and of the rules and peers."""
     found: dict[str, Any] = {}
@@ -39,7 +44,7 @@ def summary(wanted: Sequence[Record], results: Mapping[str, Any]) -> dict[str, A
         errors = [
             off
             for one in wanted
-            if one.comparable
+            if speaks(one, engine)
             and (off := error_of(one, results[one.id].get(engine, {}).get("bytes"))) is not None
         ]
         found[engine] = {**_figures(errors), **_verdicts(wanted, results, engine)}
@@ -72,8 +77,9 @@ def _verdicts(wanted: Iterable[Record], results: Mapping[str, Any], engine: str)
         (one, answer)
         for one in wanted
         if one.outcome is not None and (answer := results[one.id].get(engine, {})).get("verdict")
+        if speaks(one, engine) or one.quantity == OUTCOME
+        if engine != "formula" or one.formula is None
     ]
-    said = [(one, answer) for one, answer in said if one.comparable or one.quantity == OUTCOME]
     if not said:
         return {}
     wrong = [one.id for one, answer in said if not _right(one, answer)]

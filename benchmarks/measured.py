@@ -46,7 +46,8 @@ class Record:
     """One figure that somebody else measured; `value` is in bytes, None for a mere outcome.
 
     `rounding` is half of the last digit that was printed. `why` says why a record is not
-    comparable: its quantity or its versions are not those that an engine predicts.
+    comparable: its quantity or its versions are not those that an engine predicts. `formula` says
+    why the job is not what the formula describes, although its twin can be traced.
     """
 
     id: str
@@ -62,6 +63,7 @@ class Record:
     point: str = "peak"
     outcome: str | None = None
     why: str | None = None
+    formula: str | None = None
     note: str | None = None
     job: Job | None = None
     twin: Twin | None = None

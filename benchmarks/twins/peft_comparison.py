@@ -74,6 +74,9 @@ def build(
         optimizer = create_lorafa_optimizer(
             model, r=arguments["peft"]["r"], lora_alpha=arguments["peft"]["lora_alpha"], lr=1e-4
         )
+        if arguments.get("a_gradient"):
+            for name, parameter in model.named_parameters():
+                parameter.requires_grad_(parameter.requires_grad or "lora_A" in name)
     else:
         trained = [one for one in model.parameters() if one.requires_grad]
         optimizer = torch.optim.AdamW(trained, lr=1e-4, weight_decay=0.1)
