@@ -96,10 +96,11 @@ def table(
 def _far(batches: Sequence[int], lengths: Sequence[int], base: Shape) -> Shape:
     """Return the cell to check: far from the base, but of a size that somebody might run."""
     rows = max((one for one in batches if one <= 4 * base.rows), default=batches[-1])
-    if base.length is None:
+    length = base.length
+    if length is None:
         return Shape(rows, None)
-    near = [one for one in lengths if one != base.length] or [base.length]
-    return Shape(rows, min(near, key=lambda one: abs(one - 2 * base.length)))  # type: ignore[operator]
+    near = [one for one in lengths if one != length] or [length]
+    return Shape(rows, min(near, key=lambda one: abs(one - 2 * length)))
 
 
 def _cell(
