@@ -9,7 +9,7 @@ from oomdoctor.model.estimate import FORMULA, SIMULATE
 if TYPE_CHECKING:
     from oomdoctor.estimating.peak import Peak
     from oomdoctor.estimating.shapes import Shape
-    from oomdoctor.model.job import Job
+    from oomdoctor.model.job import CardSpec, Job
 
 NO_TORCH = "torch is not installed beside oomdoctor; `pip install 'oomdoctor[lab]'` brings it"
 
@@ -30,6 +30,10 @@ class Engine(Protocol):
 
     def under(self, settings: str) -> Engine:
         """Return the engine under other settings of the allocator."""
+        ...
+
+    def on(self, card: CardSpec) -> Engine:
+        """Return the engine for a card, which may be of another generation."""
         ...
 
 

@@ -71,7 +71,7 @@ def estimate(
         categories=peak.categories,
         owners=peak.owners,
         line=peak.line,
-        verdicts=verdicts(peak, cards, beside, named=bool(wanted.cards)),
+        verdicts=_verdicts(engine, peak, job, cards, beside, named=bool(wanted.cards)),
         assumptions=tuple(dict.fromkeys((*assumptions, *peak.assumptions))),
         host_bytes=peak.host_bytes,
         fallback=fallback,
@@ -81,29 +81,47 @@ def estimate(
         alloc_conf=engine.settings,
         alloc_confs=_settings_compared(job, engine, cards, beside, wanted),
     )
-    return _with_other_batches(made, engine, wanted, cards, beside, say)
+    return _with_other_batches(made, engine, wanted, beside, say)
 
 
 def _with_other_batches(
     made: Estimate,
     engine: Engine,
     wanted: Wanted,
-    cards: Sequence[CardSpec],
     beside: Outside,
     say: Callable[[str], None],
 ) -> Estimate:
     job = made.job
     if wanted.with_limits:
         say("looking for the largest batch")
-        asked = wanted.cards or ()
-        made = replace(made, rates=rates(engine, job), limits=limits(engine, job, asked, beside))
+        limited = limits(engine, job, wanted.cards, beside)
+        made = replace(made, rates=rates(engine, job), limits=limited)
     if wanted.with_table:
         batches, lengths = axes(job, batches=wanted.batches, lengths=wanted.lengths)
         made = replace(
             made,
-            table=table(engine, job, cards, beside, batches=batches, lengths=lengths, say=say),
+            table=table(
+                engine, job, wanted.cards, beside, batches=batches, lengths=lengths, say=say
+            ),
         )
     return made
+
+
+def _verdicts(
+    engine: Engine,
+    peak: Peak,
+    job: Job,
+    cards: Sequence[CardSpec],
+    beside: Outside,
+    *,
+    named: bool,
+) -> tuple[CardVerdict, ...]:
+    """Judge the cards; those of another generation that are named have a trace of their own."""
+    found: list[CardVerdict] = []
+    for card in cards:
+        own = engine.on(card).peak(job) if named else peak
+        found += verdicts(own, [card], beside, named=named)
+    return tuple(found)
 
 
 def _check_settings(texts: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from oomdoctor.estimating.shapes import Shape
     from oomdoctor.model.estimate import PartBytes
-    from oomdoctor.model.job import Job
+    from oomdoctor.model.job import CardSpec, Job
 
 ORIGIN = "closed formulas with measured coefficients"
 
@@ -64,6 +64,11 @@ class Formula:
     def under(self, settings: str) -> Formula:
         """Return the same formulas."""
         return Formula(settings=settings)
+
+    def on(self, card: CardSpec) -> Formula:
+        """Return the same formulas: they know no kernels."""
+        del card
+        return self
 
 
 def _adding_up(parts: Sequence[PartBytes], whole: int) -> tuple[PartBytes, ...]:

@@ -29,9 +29,10 @@ def limits(
     base = shape_of(job)
     found: list[Limit] = []
     for card in cards:
+        own = engine.on(card)
 
-        def fits(shape: Shape, card: CardSpec = card) -> bool:
-            return word_for(engine.at(job, shape), card.total_bytes, beside) == FITS
+        def fits(shape: Shape, card: CardSpec = card, own: Engine = own) -> bool:
+            return word_for(own.at(job, shape), card.total_bytes, beside) == FITS
 
         rows = largest(lambda rows: fits(Shape(rows, base.length)), start=base.rows, most=MOST_ROWS)
         found.append(Limit(card=card.name, what="batch", largest=rows, capped=rows >= MOST_ROWS))

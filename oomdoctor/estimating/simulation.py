@@ -50,7 +50,8 @@ class Simulation:
         self._say = say or (lambda _: None)
         self._streams: dict[str, Stream] = {}
         self._growths: dict[str, Growth | None] = {}
-        self.traced = 0
+        self._peaks: dict[int, Peak] = {}
+        self._others: dict[int, Simulation] = {card.capability[0]: self}
 
     def under(self, settings: str) -> Simulation:
         """Return the same traces under other settings of the allocator."""
@@ -58,18 +59,29 @@ class Simulation:
         other._streams, other._growths = self._streams, self._growths
         return other
 
+    def on(self, card: CardSpec) -> Simulation:
+        """Return what traces the kernels of a card's generation; this one where it is the same."""
+        generation = card.capability[0]
+        if generation not in self._others:
+            other = Simulation(self._tracer, card, settings=self.settings, say=self._say)
+            other._others = self._others
+            self._others[generation] = other
+        return self._others[generation]
+
     def stream(self, job: Job, *, phases: Sequence[str] = ()) -> Stream:
         """Return the stream of a job, traced now or before."""
         key = json.dumps([encode(job), *phases], sort_keys=True, default=str)
         if key not in self._streams:
             request = TraceRequest(job=job, card=self.card, phases=tuple(phases))
             self._streams[key] = self._tracer.trace(request)
-            self.traced += 1
         return self._streams[key]
 
     def peak(self, job: Job) -> Peak:
         """Return the peak of a job with all that is known of it."""
-        return self._peak(self.stream(job))
+        stream = self.stream(job)
+        if id(stream) not in self._peaks:
+            self._peaks[id(stream)] = self._peak(stream)
+        return self._peaks[id(stream)]
 
     def at(self, job: Job, shape: Shape) -> Peak:
         """Return the peak of another batch of a job: from its growth, else by another trace."""

@@ -47,7 +47,8 @@ def heat_table(made: Estimate) -> Section | None:
     table = made.table
     if table is None:
         return None
-    judged = made.verdicts[0] if made.verdicts else None
+    told = any(one.verdicts for row in table.rows for one in row)
+    judged = made.verdicts[0] if told else None
     lengths = tuple(format_count(one) if one else "any" for one in table.lengths)
     rows = tuple(
         (

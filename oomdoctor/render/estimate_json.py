@@ -134,7 +134,7 @@ def _table(table: Table, made: Estimate) -> dict[str, object]:
                 "allocated_bytes": one.allocated_bytes,
                 "reserved_bytes": one.reserved_bytes,
                 "traced": one.traced,
-                "verdicts": dict(zip(cards, one.verdicts, strict=True)),
+                "verdicts": dict(zip(cards, one.verdicts, strict=False)),
             }
             for row in table.rows
             for one in row

@@ -109,3 +109,21 @@ def test_the_formula_is_asked_for_by_name() -> None:
     engines = Engines("formula")
     assert engines.speak(None, lambda engine: engine.name) == "formula"
     assert engines.fallback is None
+
+
+def test_cards_of_another_generation_have_traces_of_their_own() -> None:
+    old, new = a_card(24 * GIB, "old"), a_card(80 * GIB, "new")
+    new = type(new)(name="new", capability=(9, 0), processors=132, total_bytes=80 * GIB)
+    double = Double()
+    engine = Simulation(double, old)
+    made = estimate(a_job(), engine, Wanted(cards=(old, old, new), with_limits=False))
+    assert [one.card.capability for one in double.requests] == [(8, 0), (9, 0)]
+    assert len(made.verdicts) == 3
+
+
+def test_a_table_without_a_card_has_no_verdicts() -> None:
+    engine = Simulation(Double(), CARDS[0])
+    wanted = Wanted(with_table=True, with_limits=False, batches=(1,), lengths=(512,))
+    made = estimate(a_job(), engine, wanted)
+    assert made.table is not None
+    assert made.table.rows[0][0].verdicts == ()
