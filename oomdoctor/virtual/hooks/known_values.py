@@ -20,6 +20,7 @@ Library: TypeAlias = Any
 """Something of torch, which this file must not import before the program does."""
 
 LIMIT = 1 << 20  # bytes, as VC_SMALL of csrc/virtual.h
+MOST_ROWS = 4096
 FLOAT_LIMIT = 4096  # bytes; floats are counters, scales and flags, not activations
 COMPARED = ("eq", "ne", "lt", "le", "gt", "ge")
 BY_ELEMENT = (
@@ -33,8 +34,12 @@ OF_MANY = (
     *("sum", "sum.dim_IntList", "all", "all.dim", "any", "any.dim", "max", "min"),
     *("argmax", "amax", "amin"),
 )
-OVERWRITES = ("copy_", "fill_.Scalar", "zero_")
-IN_PLACE = (*OVERWRITES, "masked_fill_.Scalar")
+OVERWRITES = ("copy_", "fill_.Scalar", "fill_.Tensor", "zero_")
+IN_PLACE = (
+    *OVERWRITES,
+    *("masked_fill_.Scalar", "add_.Tensor", "sub_.Tensor", "mul_.Tensor", "index_put_"),
+    *("scatter_.src", "scatter_.value", "index_copy_", "index_fill_.int_Scalar"),
+)
 FILLED = ("arange.start_out",)
 SELECTS = ("nonzero",)
 KEEP: list[Library] = []
@@ -75,8 +80,13 @@ class Card:
         size = span(tensor)
         if not 0 < size <= LIMIT:
             return
-        dense = size == tensor.numel() * tensor.element_size()
-        if values is None or not dense or size > limit(tensor):
+        gaps = size != tensor.numel() * tensor.element_size()
+        if gaps and tensor.dim() > 1 and len(tensor) <= MOST_ROWS:
+            # what lies between the rows of a view is not its own
+            for row, own in zip(tensor, values if values is not None else tensor, strict=True):
+                self.write(row, None if values is None else own)
+            return
+        if values is None or gaps or size > limit(tensor):
             self._unknown(tensor.data_ptr(), size)
             return
         buffer = (ctypes.c_char * size)()
