@@ -25,7 +25,7 @@ from torch.nn.functional import pad
 from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 MATH, FLASH, EFFICIENT, CUDNN = "math", "flash", "efficient", "cudnn"
 CUDNN_FIRST = ((9, 0), (10, 0))
@@ -134,25 +134,33 @@ class Attention:
             return _flash(call, scale)
         mask = _as_bias(attn_mask, query.dtype)
         if kernel == MATH:
-            result: torch.Tensor = aten._scaled_dot_product_attention_math(
+            return _first(aten._scaled_dot_product_attention_math(
                 query, key, value, mask, dropout_p, is_causal, None,
                 scale=scale, enable_gqa=enable_gqa,
-            )[0]  # fmt: skip
-            return result
+            ))  # fmt: skip
         wants_sums = torch.is_grad_enabled() and any(
             one.requires_grad for one in (query, key, value)
         )
         if kernel == CUDNN:
-            result = aten._scaled_dot_product_cudnn_attention(
+            return _first(aten._scaled_dot_product_cudnn_attention(
                 query, key, value, mask, wants_sums, dropout_p, is_causal, False, scale=scale,  # noqa: FBT003
-            )[0]  # fmt: skip
-            return result
+            ))  # fmt: skip
         if mask is not None:
             mask = _aligned(mask).expand(*query.shape[:3], key.size(2))
-        result = aten._scaled_dot_product_efficient_attention(
-            query, key, value, mask, wants_sums, dropout_p, is_causal, scale=scale
-        )[0]
-        return result
+        return _first(
+            aten._scaled_dot_product_efficient_attention(
+                query, key, value, mask, wants_sums, dropout_p, is_causal, scale=scale
+            )
+        )
+
+
+def _first(results: Iterable[torch.Tensor]) -> torch.Tensor:
+    """Return the first result and let go of the others in their order, as C++ does."""
+    kept, *others = results
+    del results
+    while others:
+        del others[0]
+    return kept
 
 
 def _flash(call: Call, scale: float | None) -> torch.Tensor:
@@ -163,9 +171,11 @@ def _flash(call: Call, scale: float | None) -> torch.Tensor:
         for one in (call.query, call.key, call.value)
     )
     factor = width**-0.5 if scale is None else scale
-    out: torch.Tensor = torch.ops.aten._scaled_dot_product_flash_attention(
-        query, key, value, call.dropout, call.causal, False, scale=factor  # noqa: FBT003
-    )[0]
+    out = _first(
+        torch.ops.aten._scaled_dot_product_flash_attention(
+            query, key, value, call.dropout, call.causal, False, scale=factor  # noqa: FBT003
+        )
+    )
     return out[..., :width] if width % 8 else out
 
 
@@ -173,8 +183,11 @@ def _as_bias(mask: torch.Tensor | None, dtype: torch.dtype) -> torch.Tensor | No
     """Return a mask of truth values as what is added to the scores."""
     if mask is None or mask.dtype != torch.bool:
         return mask
-    bias = torch.zeros_like(mask, dtype=dtype)
-    return bias.masked_fill_(mask.logical_not(), -float("inf"))
+    zero = torch.scalar_tensor(0.0, dtype=dtype, device=mask.device)
+    never = torch.scalar_tensor(-float("inf"), dtype=dtype, device=mask.device)
+    bias = torch.where(mask, zero, never)
+    del never  # torch lets go of it first
+    return bias
 
 
 def _aligned(bias: torch.Tensor) -> torch.Tensor:

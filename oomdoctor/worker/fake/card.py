@@ -28,7 +28,7 @@ class FakeCard:
         self.memory = FakeMemory(self.tracker)
         self.tracker.memory = self.memory
         self.values = Values(self.memory, self.tracker.assume, blind=blind)
-        self.workspaces = Workspaces(self.tracker, card.capability)
+        self.workspaces = Workspaces(self.tracker, card)
         self.kernels = Kernels(self.memory, self.values, self.workspaces)
         self.kernels.special = Special(self.kernels).table()
         self.attention = Attention(card.capability)

@@ -118,14 +118,14 @@ class Kernels:
             if argument.alias_info is not None and argument.alias_info.is_write
         ]
         if not written:
-            return self._make
+            return self.make
         returns = len(operator._schema.returns)
         if returns not in (0, len(written)):
-            return self._make  # some results are new: only the meta kernel tells which
+            return self.make  # some results are new: only the meta kernel tells which
         names = [operator._schema.arguments[place].name for place in written]
         return _Writer(self, written, names, returns=bool(returns)).run
 
-    def _make(
+    def make(
         self, operator: OpOverload, arguments: tuple[Any, ...], named: Mapping[str, Any]
     ) -> object:
         """Run an operator whose results are new or views."""
@@ -138,7 +138,7 @@ class Kernels:
             return self.memory.new(geometry, name)
 
         result = build(described, tensors, make=make, view=view_of)
-        self.workspaces.after(operator, arguments, result)
+        self.workspaces.after(operator, arguments, named, result)
         self.values.follow(operator, arguments, named, result)
         return result
 
@@ -150,7 +150,7 @@ class Kernels:
         result: object,
     ) -> None:
         """Account for what an operator does besides its results."""
-        self.workspaces.after(operator, arguments, result)
+        self.workspaces.after(operator, arguments, named, result)
         self.values.follow(operator, arguments, named, result)
 
 

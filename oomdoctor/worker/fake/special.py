@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from oomdoctor.worker.fake.attention_kernels import AttentionKernels
+from oomdoctor.worker.fake.layout import contiguous_strides, is_dense
+from oomdoctor.worker.fake.sorting import embedding_backward, nonzero, select_bytes
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -37,6 +41,11 @@ class Special:
             "equal": self.equal,
             "is_pinned": lambda _tensor, _device=None: False,
             "record_stream": lambda _tensor, _stream: None,
+            "native_dropout": self.dropout,
+            "index.Tensor": self.index,
+            "_index_put_impl_": self.index_put,
+            "embedding_dense_backward": self.embedding_backward,
+            **AttentionKernels(self._memory, self._kernels.workspaces).table(),
         }
 
     def empty(
@@ -95,7 +104,7 @@ class Special:
     def _stage(self, target: torch.Tensor, source: torch.Tensor, *, non_blocking: bool) -> None:
         """Take the contiguous copies on the card that a copy between devices needs."""
         same = target.dtype == source.dtype
-        if same and target.is_contiguous() and source.is_contiguous():
+        if same and target.stride() == source.stride() and is_dense(source):
             return
         converts_on = "cuda" if non_blocking else "cpu"
         if source.device.type == converts_on:
@@ -111,18 +120,83 @@ class Special:
                 source = source.to(target.dtype)
             source.expand_as(target).contiguous()
 
+    def dropout(
+        self, source: torch.Tensor, _probability: float, _train: bool | None  # noqa: FBT001 - torch's signature
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the result and the mask, which is made first."""
+        name = "aten.native_dropout.default"
+        strides = source.stride() if is_dense(source) else contiguous_strides(source.shape)
+        size = tuple(source.shape)
+        mask = self._memory.new((size, strides, torch.bool), name)
+        return self._memory.new((size, strides, source.dtype), name), mask
+
+    def embedding_backward(self, *arguments: Any) -> torch.Tensor:  # noqa: ANN401 - torch's signature
+        """Return the gradient of an embedding's weights."""
+        gradient, _, rows = arguments[:3]
+        size = (rows, gradient.shape[-1])
+        name = "aten.embedding_dense_backward.default"
+
+        def make() -> torch.Tensor:
+            return self._memory.new((size, (size[1], 1), gradient.dtype), name)
+
+        workspaces = self._kernels.workspaces
+        with workspaces.scratch(name) as scratch:
+            call = workspaces.call(name, arguments)
+            return embedding_backward(call, scratch, make)
+
     def nonzero(self, mask: torch.Tensor) -> torch.Tensor:
         """Return the indices of what is not zero."""
         rows = self._values.selected(mask)
+        workspaces = self._kernels.workspaces
+        name = "aten.nonzero.default"
+        with workspaces.scratch(name) as scratch:
+            nonzero(scratch, mask.numel(), workspaces.card.capability)
+            made = self._found(rows)
+            scratch.use(select_bytes(mask.numel(), workspaces.card.capability))
+        return made
+
+    def _found(self, rows: torch.Tensor) -> torch.Tensor:
         size = tuple(rows.shape)
         made = self._memory.new((size, (1, max(1, size[0])), torch.int64), "aten.nonzero.default")
         self._values.learn(made, rows)
         return made
 
+    def _places(self, indices: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
+        """Return indices of which masks are replaced by the places of their true elements."""
+        places: list[torch.Tensor | None] = []
+        for one in indices:
+            if one is not None and one.dtype in (torch.bool, torch.uint8):
+                found = self.nonzero(one) if one.device.type == "cuda" else one.nonzero()
+                places += [found.select(1, column) for column in range(one.dim())]
+            else:
+                places.append(one)
+        return places
+
+    def index(
+        self, tensor: torch.Tensor, indices: Sequence[torch.Tensor | None]
+    ) -> object:
+        """Return elements by index or by mask."""
+        operator = torch.ops.aten.index.Tensor
+        return self._kernels.make(operator, (tensor, self._places(indices)), {})
+
+    def index_put(
+        self,
+        tensor: torch.Tensor,
+        indices: Sequence[torch.Tensor | None],
+        values: torch.Tensor,
+        *arguments: Any,  # noqa: ANN401 - accumulate, unsafe
+    ) -> torch.Tensor:
+        """Write elements by index or by mask."""
+        operator = torch.ops.aten._index_put_impl_.default
+        given = (tensor, self._places(indices), values, *arguments)
+        self._kernels.memory.name(tensor, str(operator))
+        self._kernels.finish(operator, given, {}, tensor)
+        return tensor
+
     def masked_select(self, tensor: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Return the selected elements in a row."""
         shape = torch.broadcast_shapes(tensor.shape, mask.shape)
-        count = self._values.selected(mask.expand(shape)).shape[0]
+        count = self.nonzero(mask.expand(shape)).shape[0]
         return self._memory.new(((count,), (1,), tensor.dtype), "aten.masked_select.default")
 
     def resize(
@@ -143,17 +217,3 @@ class Special:
         """Compare two tensors: unknown ones are taken for different."""
         known = self._values.of(left), self._values.of(right)
         return known[0] is not None and known[1] is not None and torch.equal(known[0], known[1])
-
-
-def contiguous_strides(size: Sequence[int]) -> tuple[int, ...]:
-    """Return the strides of a contiguous tensor.
-
-    >>> contiguous_strides((2, 3, 4))
-    (12, 4, 1)
-    """
-    strides: list[int] = []
-    step = 1
-    for length in reversed(size):
-        strides.append(step)
-        step *= max(1, length)
-    return tuple(reversed(strides))

@@ -93,12 +93,11 @@ class Tracker:
         self.events.append(~number)
         self.allocated -= -(-self._sizes[number] // 512) * 512
 
-    def workspace(self, size: int, name: str, *, kept: bool = False) -> None:
-        """Take down memory that a kernel takes for itself; it gives it back unless `kept`."""
+    def take(self, size: int, name: str) -> int:
+        """Take down memory that a kernel takes for itself, and return its number."""
         number = self.alloc(size, name)
         self._categories[number] = WORKSPACE
-        if not kept:
-            self.free(number)
+        return number
 
     def last_is_unnamed(self) -> bool:
         """Say that the last allocation is an empty tensor that nothing has written into."""
