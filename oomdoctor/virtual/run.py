@@ -83,36 +83,39 @@ def run_python(
     count: int = 1,
     python: str = sys.executable,
     timeout_s: float | None = None,
+    captures: bool = True,
     base: Mapping[str, str] = os.environ,
 ) -> VirtualRun:
     """Run an interpreter with arguments on virtual cards, and wait for its end.
 
     A loop that ends when a kernel says so never ends here; `timeout_s` is for such programs.
+    What is not captured goes where our own output goes.
     """
     with tempfile.TemporaryDirectory(prefix="oomdoctor-virtual-") as folder:
         log = Path(folder) / "log"
         environment = virtual_environment(card, count=count, python=python, log=log, base=base)
+        pipe = subprocess.PIPE if captures else None
         with subprocess.Popen(
             [python, *arguments],
             env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=pipe,
+            stderr=pipe,
             start_new_session=True,
         ) as process:
             output, errors, code = _wait(process, timeout_s)
         text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     return VirtualRun(
         exit_code=code,
-        output=output.decode("utf-8", "replace"),
-        errors=errors.decode("utf-8", "replace"),
+        output=(output or b"").decode("utf-8", "replace"),
+        errors=(errors or b"").decode("utf-8", "replace"),
         unmodelled=read_log(text),
     )
 
 
 def _wait(
     process: subprocess.Popen[bytes], timeout_s: float | None
-) -> tuple[bytes, bytes, int | None]:
+) -> tuple[bytes | None, bytes | None, int | None]:
     """Return what a process wrote and its exit code, None if it and its children were stopped."""
     try:
         output, errors = process.communicate(timeout=timeout_s)
