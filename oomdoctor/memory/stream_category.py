@@ -82,10 +82,12 @@ def _near_head(stream: Stream, starts: Sequence[int], life: Lifetimes) -> set[in
     shifted rows, the loss); backward begins with the same modules.
     """
     found: set[int] = set()
-    modules: set[str] = set()
+    modules: set[str] = {""}
     seen: set[int] = set()
     left: set[int] = set()
     for number, one in enumerate(stream.allocations):
+        if one.part == "loss":
+            modules.add(one.module)
         if one.part not in ("forward", "backward"):
             continue
         at = index_at(starts, life.born[number])
@@ -95,7 +97,7 @@ def _near_head(stream: Stream, starts: Sequence[int], life: Lifetimes) -> set[in
             if at in seen:
                 found.add(number)
                 modules.add(one.module)
-        elif at not in left and modules:
+        elif at not in left and (seen or len(modules) > 1):
             if one.module in modules or _is_loss(one.operator):
                 found.add(number)
             else:

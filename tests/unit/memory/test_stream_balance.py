@@ -112,3 +112,20 @@ def test_a_time_line_of_a_run_that_failed_ends_there() -> None:
     played = replay(stream, capacity_bytes=64 * MIB)
     assert played.failed is not None
     assert max(one.at for one in time_line(stream, played)) < played.failed.event
+
+
+def test_a_loss_that_is_a_part_of_its_own_goes_on_in_backward() -> None:
+    run = Script()
+    run.phase("step 1")
+    run.part("forward")
+    run.make(10, "aten.mm.default", "model.layers.0.mlp")
+    run.make(20, "aten.mm.default", "model.lm_head")
+    run.part("loss")
+    run.make(30, "aten._log_softmax.out", "model")
+    run.part("backward")
+    run.free(run.make(4, "aten.ones_like.default", ""))
+    run.free(run.make(30, "aten._log_softmax_backward_data.out", "model"))
+    run.free(run.make(10, "aten.mm.default", "model.layers.0.mlp"))
+    kinds = categorised(run.stream())
+    assert kinds[1:5] == ("logits and loss",) * 4
+    assert kinds[5] == "temporary"
