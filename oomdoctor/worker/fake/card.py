@@ -43,6 +43,11 @@ class FakeCard:
             self.kernels.override("aten::scaled_dot_product_attention", self.attention, key)
         return self
 
+    def conclude(self) -> None:
+        """State what the trace left out."""
+        for sentence in self.workspaces.unknown:
+            self.tracker.assume(sentence)
+
     def __exit__(self, *_raised: object) -> None:
         """Take the card away; tensors on it can still be freed."""
         self.tracker.close()

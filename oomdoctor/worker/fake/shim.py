@@ -48,6 +48,7 @@ class Shim:
 
         library = Path(torch.__file__).parent
         slots = method_slots(header_text(library))
+        check_slots(slots)
         if torch.version.cuda is None and torch.version.hip is None:
             self._register_guard(library)
         torch._C._ensureCUDADeviceGuardSet()
@@ -94,6 +95,13 @@ class Shim:
         method = _Method(lambda _self: value)
         self._kept.append(method)
         return ctypes.cast(method, ctypes.c_void_p).value
+
+
+def header_slots() -> dict[str, int]:
+    """Return the places of the hooks' methods as the header in this torch declares them."""
+    import torch
+
+    return method_slots(header_text(Path(torch.__file__).parent))
 
 
 def header_text(library: Path) -> str:

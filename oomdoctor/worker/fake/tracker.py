@@ -18,7 +18,13 @@ from oomdoctor.memory.stream import Allocation, Mark, Stream
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from oomdoctor.worker.fake.memory import FakeMemory
+    from typing import Protocol
+
+    class Finder(Protocol):
+        """Finds the allocation behind a tensor."""
+
+        def number_of(self, tensor: torch.Tensor) -> int | None:
+            """Return its number, None where there is none."""
 
 UNNAMED = ("aten.empty", "aten.new_empty")
 WORKSPACE = "workspace"
@@ -54,7 +60,7 @@ class Tracker:
 
     def __init__(self) -> None:
         """Start an empty stream."""
-        self.memory: FakeMemory | None = None
+        self.memory: Finder | None = None
         self.events: list[int] = []
         self.marks: list[Mark] = []
         self.assumptions: dict[str, None] = {}
