@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from oomdoctor.estimating.engine import Engine
     from oomdoctor.estimating.simulation import Tracer
-    from oomdoctor.lab.session import WorkerSession
+    from oomdoctor.lab.session import WorkerError, WorkerSession
     from oomdoctor.model.job import CardSpec
 
 
@@ -108,7 +108,7 @@ def engines(
         made.close()
 
 
-def _why(error: Exception) -> str:
-    kind = getattr(error, "kind", "")
-    message = getattr(error, "message", "") or str(error)
-    return f"{kind}: {message}" if kind else message
+def _why(error: WorkerError) -> str:
+    """Say in a line why there is no trace; the rest of a crash is in the worker's own words."""
+    first = error.message.partition("\n")[0]
+    return f"{error.kind}: {first}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.errors import OomdoctorError
 from oomdoctor.estimating.cards import usual_cards
 from oomdoctor.estimating.limits import limits, rates
 from oomdoctor.estimating.table import axes, table
@@ -92,18 +93,21 @@ def _with_other_batches(
     say: Callable[[str], None],
 ) -> Estimate:
     job = made.job
-    if wanted.with_limits:
-        say("looking for the largest batch")
-        limited = limits(engine, job, wanted.cards, beside)
-        made = replace(made, rates=rates(engine, job), limits=limited)
-    if wanted.with_table:
-        batches, lengths = axes(job, batches=wanted.batches, lengths=wanted.lengths)
-        made = replace(
-            made,
-            table=table(
+    try:
+        if wanted.with_limits:
+            say("looking for the largest batch")
+            made = replace(made, rates=rates(engine, job))
+            made = replace(made, limits=limits(engine, job, wanted.cards, beside))
+        if wanted.with_table:
+            batches, lengths = axes(job, batches=wanted.batches, lengths=wanted.lengths)
+            cells = table(
                 engine, job, wanted.cards, beside, batches=batches, lengths=lengths, say=say
-            ),
-        )
+            )
+            made = replace(made, table=cells)
+    except OomdoctorError as error:  # the peak stands, whatever another batch does
+        why = error.message.partition("\n")[0]
+        note = f"other batches could not be traced ({why})"
+        made = replace(made, assumptions=(*made.assumptions, note))
     return made
 
 
