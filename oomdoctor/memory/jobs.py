@@ -33,7 +33,12 @@ class JobReading:
 
 def job_of(book: FactBook) -> JobReading:
     """Describe the job of a book; its defaults and derived facts are added first."""
-    said = Said(completed(book))
+    return job_of_completed(completed(book))
+
+
+def job_of_completed(book: FactBook) -> JobReading:
+    """Describe the job of a book that already holds its defaults and derived facts."""
+    said = Said(book)
     model = jobs_model.model_of(said)
     job = None if model is None else _job(said, model)
     missing = said.missing

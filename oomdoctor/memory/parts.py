@@ -9,7 +9,8 @@
 | activations and logits | see activation_parts |
 | context and fragmentation | 0.3 to 0.7 GiB for one process; fragmentation has no closed formula |
 
-The sum is an upper bound: gradients grow while activations shrink.
+The sum is an upper bound: gradients grow while activations shrink. Where a tape of the step can
+be made (peak_time), the peak is its highest point.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from oomdoctor.memory import (
     overheads,
     states,
 )
+from oomdoctor.memory.peak_time import timed
 
 if TYPE_CHECKING:
     from oomdoctor.facts.book import FactBook
@@ -270,6 +272,8 @@ STEPS = (
     *lint_sizes.STEPS,
     all_states,
     peak,
+)
+SIZES = (
     *dist_sizes.STEPS,
     *engine_sizes.STEPS,
     *(_share(key, part, "gpu.nominal") for key, part in _SHARES),
@@ -279,4 +283,4 @@ STEPS = (
 
 def derive(book: FactBook) -> FactBook:
     """Return the book with the parts and with everything that they and lint's rules rest on."""
-    return apply(book.add(arguments(book)), STEPS)
+    return apply(timed(apply(book.add(arguments(book)), STEPS)), SIZES)

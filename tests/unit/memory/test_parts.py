@@ -263,7 +263,7 @@ def test_a_complete_config_without_sharding_is_only_assumed_to_be_on_one_card() 
     assert llama({"dist.world_size": 1}).facts["load.split"].origin is Origin.DERIVED
 
 
-def test_the_sum_is_that_of_all_parts() -> None:
+def test_the_peak_is_the_highest_point_over_time_and_below_the_sum_of_all_parts() -> None:
     made = llama(
         {
             "lora.on": True,
@@ -278,6 +278,8 @@ def test_the_sum_is_that_of_all_parts() -> None:
 
     values = [made.value(key) for key in parts.PARTS]
     assert all(isinstance(value, int) for value in values)
-    assert made.value("peak.formula") == sum(int(value or 0) for value in values)
-    peak = sum(int(value or 0) for value in values)
+    peak = made.value("peak.formula")
+    assert isinstance(peak, int)
+    assert 0.7 * sum(int(value or 0) for value in values) < peak
+    assert peak < sum(int(value or 0) for value in values)
     assert made.value("peak.share") == pytest.approx(peak / (24 * GIB))

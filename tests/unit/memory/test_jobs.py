@@ -1,0 +1,164 @@
+"""The job out of facts: what is said, what is assumed, what is missing."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from oomdoctor.facts.book import FactBook
+from oomdoctor.memory.jobs import JobReading, job_of
+from oomdoctor.model.core import Fact
+from oomdoctor.model.enums import Origin
+
+if TYPE_CHECKING:
+    from oomdoctor.model.job import Job
+
+LLAMA = "meta-llama/Llama-2-7b-hf"
+
+
+def reading(**said: object) -> JobReading:
+    """Read a job of stated facts; two underscores stand for the dot of a key."""
+    facts = [
+        Fact(key=key.replace("__", "."), value=value, origin=Origin.STATED)  # type: ignore[arg-type]
+        for key, value in said.items()
+    ]
+    return job_of(FactBook().add(facts, closes=("train-config",)))
+
+
+def job(**said: object) -> Job:
+    """Return the job, which must be there."""
+    found = reading(model__name=LLAMA, **said)
+    assert found.job is not None, found.missing
+    return found.job
+
+
+def test_a_name_of_the_table_gives_the_whole_config_of_its_model() -> None:
+    model = job().model
+
+    assert model.config["model_type"] == "llama"
+    assert model.config["hidden_size"] == 4096
+    assert model.params == 6738415616
+
+
+def test_without_a_model_there_is_no_job_and_the_flag_is_named() -> None:
+    found = reading(train__micro_batch=1)
+
+    assert found.job is None
+    assert any("--model" in one for one in found.missing)
+
+
+def test_an_unknown_model_asks_for_its_config() -> None:
+    found = reading(model__name="nobody/own-model")
+
+    assert found.job is None
+    assert any("config.json" in one for one in found.missing)
+
+
+def test_a_config_of_the_network_stands_for_the_table() -> None:
+    config = {"model_type": "qwen3", "hidden_size": 64, "architectures": ["Qwen3ForCausalLM"]}
+    found = reading(model__config=json.dumps(config))
+
+    assert found.job is not None
+    assert found.job.model.config == config
+    assert found.job.model.architecture == "Qwen3ForCausalLM"
+
+
+def test_sharding_over_an_unknown_number_of_cards_is_missing() -> None:
+    found = reading(model__name=LLAMA, dist__kind="zero3")
+
+    assert found.job is None
+    assert any("dist.world_size" in one for one in found.missing)
+    assert job(dist__kind="zero3", dist__world_size=8).sharding.ranks == 8
+
+
+def test_an_adapter_of_a_quantised_base_is_qlora() -> None:
+    made = job(lora__on=True, lora__rank=16, lora__targets="all", quant__kind="bnb4")
+
+    assert made.method == "qlora"
+    assert made.lora is not None
+    assert made.lora.targets == ("all-linear",)
+    assert made.quant is not None
+    assert made.quant.kind == "nf4"
+
+
+@pytest.mark.parametrize(
+    ("written", "name", "implementation", "paged"),
+    [
+        ("adamw_torch", "adamw", "foreach", False),
+        ("adamw_torch_fused", "adamw", "fused", False),
+        ("paged_adamw_8bit", "adamw-8bit", "foreach", True),
+        ("bitsandbytes.optim.PagedAdamW8bit", "adamw-8bit", "foreach", True),
+        ("adafactor", "adafactor", "foreach", False),
+        ("lion_8bit", "lion-8bit", "foreach", False),
+        ("galore_adamw", "galore", "foreach", False),
+        ("torch.optim.SGD", "sgd", "foreach", False),
+    ],
+)
+def test_an_optimizer_has_one_name_however_it_is_written(
+    written: str, name: str, implementation: str, paged: bool
+) -> None:
+    made = job(optimizer__name=written).optimizer
+
+    assert made is not None
+    assert (made.name, made.implementation, made.paged) == (name, implementation, paged)
+
+
+def test_what_nobody_said_is_an_assumption() -> None:
+    found = reading(model__name=LLAMA)
+
+    assert found.job is not None
+    assert found.job.attention == "sdpa"
+    assert any("sdpa" in one for one in found.assumptions)
+    assert any("2,048 tokens" in one for one in found.assumptions)
+
+
+def test_preferences_without_a_reference_need_none() -> None:
+    assert job(job__task="dpo").reference == "separate"
+    assert job(job__task="dpo", lora__on=True).reference == "adapter-off"
+    assert job(job__task="dpo", train__variant="orpo").reference is None
+
+
+def test_an_evaluation_keeps_its_outputs_only_for_metrics_of_its_own() -> None:
+    kept = job(job__task="sft", eval__strategy="steps", eval__compute_metrics=True).evaluation
+    small = job(
+        job__task="sft",
+        eval__strategy="steps",
+        eval__compute_metrics=True,
+        eval__preprocess_logits=True,
+    ).evaluation
+
+    assert kept is not None
+    assert kept.keeps_outputs
+    assert small is not None
+    assert not small.keeps_outputs
+    assert job(job__task="sft").evaluation is None
+
+
+def test_nanogpt_builds_its_network_from_stated_widths() -> None:
+    found = reading(
+        job__framework="nanogpt",
+        job__task="pretrain",
+        model__layers=12,
+        model__hidden=768,
+        model__heads=12,
+        train__seq_len=1024,
+    )
+
+    assert found.job is not None
+    assert found.job.model.config["model_type"] == "gpt2"
+    assert found.job.framework == "torch"
+
+
+def test_full_scores_are_written_out_where_a_family_has_no_other_attention() -> None:
+    found = reading(model__name="google/gemma-2-2b")
+
+    assert found.job is not None
+    assert found.job.attention == "eager"
+
+
+def test_freezing_some_layers_is_not_described() -> None:
+    found = reading(model__name=LLAMA, train__frozen_layers=True, job__task="sft")
+
+    assert found.job is None
