@@ -9,6 +9,7 @@ from oomdoctor.estimating.growth import Growth, laws_of
 from oomdoctor.estimating.peak import bare_peak, peak_of_stream
 from oomdoctor.estimating.shapes import Shape, longest, shape_of, with_few_layers, with_shape
 from oomdoctor.lab.protocol import TraceRequest, encode
+from oomdoctor.lab.session import WorkerError
 from oomdoctor.memory import bands
 from oomdoctor.model.estimate import SIMULATE
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from oomdoctor.model.job import CardSpec, Job
 
 WIDER, LONGER = 2, 2
+CRASHED, HOST = "crashed", "fake host"
 
 
 class Tracer(Protocol):
@@ -73,8 +75,18 @@ class Simulation:
         key = json.dumps([encode(job), *phases], sort_keys=True, default=str)
         if key not in self._streams:
             request = TraceRequest(job=job, card=self.card, phases=tuple(phases))
-            self._streams[key] = self._tracer.trace(request)
+            self._streams[key] = self._traced(request)
         return self._streams[key]
+
+    def _traced(self, request: TraceRequest) -> Stream:
+        """Trace; a worker that crashes over a later job gets one more try in a process anew."""
+        try:
+            return self._tracer.trace(request)
+        except WorkerError as error:
+            if error.kind != CRASHED or not self._streams:
+                raise
+            self._say("the worker crashed, and is started again")
+            return self._tracer.trace(request)
 
     def peak(self, job: Job) -> Peak:
         """Return the peak of a job with all that is known of it."""
@@ -122,18 +134,22 @@ class Simulation:
         return Growth(self.stream(job), base, laws)
 
     def _peak(self, stream: Stream) -> Peak:
-        band = bands.PLAIN_SIMULATION if stream.facts.get("plain") else bands.SIMULATION
-        versions = stream.facts.get("versions")
+        band = bands.PLAIN_SIMULATION if stream.facts.get("engine") == HOST else bands.SIMULATION
         return peak_of_stream(
             stream,
             settings=self.settings,
             up=band.up,
             down=band.down,
-            versions=versions if isinstance(versions, dict) else {},
+            versions=self._versions(),
         )
 
+    def _versions(self) -> dict[str, str]:
+        """Return the libraries that the worker has."""
+        hello = getattr(self._tracer, "hello", None)
+        return {} if hello is None else dict(hello.versions)
+
     def _bare(self, stream: Stream) -> Peak:
-        band = bands.PLAIN_SIMULATION if stream.facts.get("plain") else bands.SIMULATION
+        band = bands.PLAIN_SIMULATION if stream.facts.get("engine") == HOST else bands.SIMULATION
         return bare_peak(stream, settings=self.settings, up=band.up, down=band.down)
 
 

@@ -55,11 +55,9 @@ def _needed(made: Estimate) -> int:
 
 
 def _lead(made: Estimate) -> tuple[str, ...]:
-    spoke = (
-        f"Simulated: {made.origin}."
-        if made.engine == SIMULATE
-        else "Computed by formula, not simulated."
-    )
+    spoke = "Computed by formula, not simulated."
+    if made.engine == SIMULATE:
+        spoke = f"{made.origin[:1].upper()}{made.origin[1:]}."
     if made.fallback is not None:
         spoke += f" Why: {made.fallback}."
     return (f"{job_words(made.job)}.", spoke)

@@ -14,6 +14,8 @@ from oomdoctor.lab.session import WorkerError
 from tests.unit.estimating.doubles import GIB, Double, a_card, a_job
 
 if TYPE_CHECKING:
+    from oomdoctor.lab.protocol import TraceRequest
+    from oomdoctor.memory.stream import Stream
     from oomdoctor.model.estimate import Estimate
 
 CARDS = (a_card(24 * GIB, "small"), a_card(80 * GIB, "large"))
@@ -127,3 +129,41 @@ def test_a_table_without_a_card_has_no_verdicts() -> None:
     made = estimate(a_job(), engine, wanted)
     assert made.table is not None
     assert made.table.rows[0][0].verdicts == ()
+
+
+class Crashing(Double):
+    """Crashes over every second request."""
+
+    def trace(self, request: TraceRequest) -> Stream:
+        found = super().trace(request)
+        if len(self.requests) % 2 == 0:
+            raise WorkerError("crashed", "the worker ended: SIGSEGV")
+        return found
+
+
+def test_a_worker_that_crashes_later_gets_one_more_try() -> None:
+    double = Crashing()
+    engine = Simulation(double, CARDS[0])
+    engine.peak(a_job())
+    engine.peak(a_job(batch=3))
+    assert len(double.requests) == 3
+
+
+def test_a_worker_that_crashes_at_once_is_not_tried_again() -> None:
+    double = Double(fails=WorkerError("crashed", "the worker ended"))
+    with pytest.raises(WorkerError):
+        Simulation(double, CARDS[0]).peak(a_job())
+    assert len(double.requests) == 1
+
+
+def test_the_peak_stands_where_other_batches_cannot_be_traced() -> None:
+    class Once(Double):
+        def trace(self, request: TraceRequest) -> Stream:
+            if self.requests:
+                raise WorkerError("unsupported", "not that one")
+            return super().trace(request)
+
+    made = estimate(a_job(), Simulation(Once(), CARDS[0]), Wanted(cards=CARDS))
+    assert made.peak_allocated_bytes > 0
+    assert made.limits == ()
+    assert any("other batches could not be traced" in one for one in made.assumptions)

@@ -91,7 +91,7 @@ def test_a_brief_page_is_the_answer_alone(made: Estimate) -> None:
 
 
 def test_the_page_says_which_engine_spoke_and_why(made: Estimate) -> None:
-    assert "Simulated" in text(made)
+    assert "Made by hand." in text(made)
     fallen = replace(made, engine="formula", fallback="torch is not installed")
     assert "Computed by formula" in text(fallen)
     assert "torch is not installed" in text(fallen)
