@@ -133,6 +133,36 @@ VERSIONS = (
         "fault.versions",
         "versions",
     ),
+    other(
+        (
+            "named symbol not found",
+            "ptx jit compilation failed",
+            "invalid_ptx",
+            "not defined for option",
+            "invalid value for --gpu-architecture",
+            "failed to open libnvrtc",
+            "failed to open nvrtc",
+            "forward compatibility was attempted",
+            "cuda setup failed despite",
+            "not compiled with cuda",
+            "undefined symbol",
+            "tensilelibrary",
+            "shared object initialization failed",
+            "unable to load any of {libcu",
+            "error loading",
+        ),
+        r"(?i)\bnamed symbol not found|PTX JIT compilation failed|CUDA_ERROR_INVALID_PTX"
+        r"|ptxas fatal *: Value '\w+' is not defined for option 'gpu-name'"
+        r"|invalid value for --gpu-architecture|failed to open (?:lib)?nvrtc-builtins"
+        r"|forward compatibility was attempted on non supported HW"
+        r"|CUDA Setup failed despite (?:GPU|CUDA) being available|not compiled with CUDA enabled"
+        r"|undefined symbol: (?:_ZNK?(?:3c10|2at|5torch)|cget_|cquantize|nccl[A-Z])"
+        r"|Cannot read \S*TensileLibrary|HIP error: shared object initialization failed"
+        r"|Unable to load any of \{libcu"
+        r"|WinError (?:126|127|1114)\].{0,120}Error loading \"[^\"]*(?:cud|cublas|c10|torch)",
+        "fault.versions",
+        "versions",
+    ),
 )
 HARDWARE = (
     Sign(
