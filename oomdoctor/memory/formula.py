@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.memory.formula_host import host_bytes
 from oomdoctor.memory.formula_shape import Shape, shape_of
 from oomdoctor.memory.formula_steps import Steps
 from oomdoctor.model.estimate import Owner, PartBytes, PhasePeak
@@ -69,8 +70,25 @@ def peak_by_formula(job: Job) -> FormulaPeak:
         parts=_six(tape.peak_parts),
         categories=_categories(tape.peak_parts),
         owners=_owners(tape.peak_parts, tape.peak_place),
-        assumptions=(),
+        host_bytes=host_bytes(job, steps.weights),
+        assumptions=_assumed(job, shape),
     )
+
+
+def _assumed(job: Job, shape: Shape) -> tuple[str, ...]:
+    """Return what the formulas leave out of this job."""
+    said = []
+    if "vision_config" in job.model.config:
+        said.append("formula: the images' own network counts as weights, not as activations")
+    if shape.experts:
+        said.append("formula: tokens spread evenly over the experts")
+    if job.compiled:
+        said.append("formula: as without torch.compile, which usually keeps less")
+    if job.sharding.tensor > 1 or job.sharding.pipeline > 1:
+        said.append("formula: tensor and pipeline parallelism divide layers evenly")
+    if job.sharding.kind in ("zero1", "zero2", "zero3"):
+        said.append("formula: DeepSpeed's buckets hold hidden size squared values")
+    return tuple(said)
 
 
 def _run(steps: Steps, job: Job) -> None:

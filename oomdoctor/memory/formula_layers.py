@@ -96,7 +96,7 @@ class Runner:
         """Normalise in the family's way; Liger's kernel keeps its input alone."""
         if self.shape.norm == "layer" or self.liger:
             return layer_norm(self.tape, x, weight)
-        return rms_norm(self.tape, x, weight, gemma=self.shape.norm == "gemma")
+        return rms_norm(self.tape, x, weight, way=self.shape.norm)
 
     def attention(self, x: Value, made: Attention, context: Value | None = None) -> Value:
         """Project, rotate, attend, project back; `context` gives keys of another sequence."""
@@ -133,6 +133,7 @@ class Runner:
             dropout=self.attention_drop,
             masked=self.job.padded,
             softcap=shape.softcap,
+            scattered=shape.joins,
         )
 
     def _latent(self, x: Value, made: Attention) -> Value:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.memory import formula_loss
+from oomdoctor.memory.formula_checkpoint import checkpoint, nothing
 from oomdoctor.memory.formula_layers import Runner
 from oomdoctor.memory.formula_params import Layer, Maker, layer
-from oomdoctor.memory.tape import ACTIVATION, COMMUNICATION, GRADIENT, Block, Node, Param, Value
+from oomdoctor.memory.tape import ACTIVATION, COMMUNICATION, GRADIENT, Block, Param, Value
 from oomdoctor.memory.tape_ops import add, dropout, embedding, scale
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class Network:
         if shape.kind == "vision" or not self.table.count:
             x = tape.value(rows, shape.hidden, self.maker.rest)
             if self.table.trains or self.job.lora is None:
-                tape.node(x, [], _nothing, trains=self.job.trains)
+                tape.node(x, [], nothing, trains=self.job.trains)
         else:
             x = embedding(tape, self.table, rows, shape.hidden)
         if self.places.count:
@@ -185,7 +186,7 @@ class Network:
             run = self._gathered(runner.layer, weights)
         if self.job.checkpointing is None or not self.tape.records:
             return run(x, made, context)
-        return self._checkpoint(run, made, x, context)
+        return checkpoint(self.tape, run, made, x, context, moves=self.job.offloads_activations)
 
     def _gathered(
         self, run: Callable[[Value, Layer, Value | None], Value], weights: list[Param]
@@ -212,43 +213,6 @@ class Network:
     def _compute(self, param: Param) -> int:
         sharded_16 = self.job.amp is not None and self.job.sharding.kind.startswith("fsdp")
         return 2 if sharded_16 else param.width
-
-    def _checkpoint(
-        self,
-        run: Callable[[Value, Layer, Value | None], Value],
-        made: Layer,
-        x: Value,
-        context: Value | None,
-    ) -> Value:
-        """Keep the input alone; backward runs the layer again."""
-        tape = self.tape
-        with tape.quiet():
-            y = run(x, made, context)
-        source = x.node
-        block: list[Block] = [] if self.job.offloads_activations else [x.block]
-        like = (x.rows, x.cols, x.width)
-        autocast = tape.autocast
-
-        def back(grad: Block) -> Sequence[Handed]:
-            kind, tape.kind = tape.kind, ACTIVATION
-            tape.autocast, before = autocast, tape.autocast
-            again = Value(block[0] if block else tape.block(like[0] * like[1] * like[2]), *like)
-            leaf = Node(_nothing, ())
-            again.node, again.needs = leaf, True
-            nodes, tape.nodes = tape.nodes, []
-            out = run(again, made, context)
-            del again
-            inner, tape.nodes = tape.nodes, nodes
-            tape.leave_autocast()
-            tape.autocast = before
-            if out.node is not None:
-                out.node.grad = grad
-            del out, grad
-            tape.backward(inner)
-            tape.kind = kind
-            return ((source, leaf.grad),) if leaf.grad is not None else ()
-
-        return tape.node(y, [x], back, block, trains=True)
 
     def _bulk(self, group: Group, x: Value, before: dict[str, int], copies: int) -> Value:
         """Let what one layer kept stand for the layers that are not walked."""
@@ -299,8 +263,3 @@ class Network:
 
 def _learned(shape: Shape) -> int:
     return 1 if shape.positions == "learned" else 0
-
-
-def _nothing(grad: Block) -> Sequence[Handed]:
-    del grad
-    return ()

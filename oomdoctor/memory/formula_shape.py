@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 class Shape:
     """Widths and kinds of the parts of a network of equal layers.
 
-    `norm` is rms, gemma (RMSNorm in fp32 throughout) or layer; `act` says what an activation
+    `norm` is rms, wide (its weight is applied in fp32), gemma (fp32 throughout), cohere (LayerNorm
+    written in Python) or layer; `joins` says that rotated and other columns are put together, so
+    that attention's output has to be copied; `act` says what an activation
     saves: its input, its output, or five values where it is written in Python. `post_norms` are
     norms behind attention and feed-forward as well, `first_norms` those before them. `experts`
     of `expert_width` stand in every `expert_step`-th layer after the first `dense` ones.
@@ -35,6 +37,7 @@ class Shape:
     act: str = "input"
     parallel: bool = False
     one_norm: bool = False
+    joins: bool = False
     qk_norm: str = ""
     first_norms: bool = True
     post_norms: bool = False
@@ -94,6 +97,10 @@ _NAMES = {
     "experts": ("num_local_experts", "num_experts", "n_routed_experts"),
     "top_k": ("num_experts_per_tok", "num_experts_per_token"),
 }
+_SHARES = {
+    "dropout": ("resid_pdrop", "hidden_dropout_prob", "residual_dropout", "dropout_rate"),
+    "attention_dropout": ("attn_pdrop", "attention_probs_dropout_prob"),
+}
 _GPT = {
     "norm": "layer",
     "gated": False,
@@ -139,7 +146,7 @@ _FAMILIES: Mapping[str, dict[str, Any]] = {
         "fused_qkv": False,
         "tied": True,
     },
-    "bloom": {**_GPT, "act": "python", "positions": "alibi", "tied": True},
+    "bloom": {**_GPT, "positions": "alibi", "tied": True},
     "mpt": {**_GPT, "positions": "alibi", "bias": False, "qkv_bias": False, "tied": True},
     "falcon": {
         **_GPT,
@@ -149,16 +156,23 @@ _FAMILIES: Mapping[str, dict[str, Any]] = {
         "qkv_bias": False,
         "tied": True,
     },
-    "gpt_neox": {**_GPT, "parallel": True},
-    "phi": {**_GPT, "act": "python", "parallel": True, "one_norm": True, "fused_qkv": False},
+    "gpt_neox": {**_GPT, "parallel": True, "joins": True},
+    "phi": {
+        **_GPT,
+        "act": "python",
+        "parallel": True,
+        "one_norm": True,
+        "fused_qkv": False,
+        "joins": True,
+    },
     "starcoder2": {**_GPT, "fused_qkv": False},
     "stablelm": {"norm": "layer"},
     "nemotron": {"norm": "layer", "gated": False, "act": "output"},
-    "phi3": {"fused_qkv": True, "fused_gate": True},
+    "phi3": {"fused_qkv": True, "fused_gate": True, "joins": True},
     "glm": {"fused_gate": True},
     "glm4": {"fused_gate": True, "post_norms": True},
-    "cohere": {"norm": "layer", "parallel": True, "one_norm": True},
-    "cohere2": {"norm": "layer", "parallel": True, "one_norm": True, "tied": True},
+    "cohere": {"norm": "cohere", "parallel": True, "one_norm": True},
+    "cohere2": {"norm": "cohere", "parallel": True, "one_norm": True, "tied": True},
     "qwen2": {"qkv_bias": True},
     "qwen2_moe": {"qkv_bias": True},
     "qwen2_vl": {"qkv_bias": True},
@@ -169,8 +183,9 @@ _FAMILIES: Mapping[str, dict[str, Any]] = {
     "gemma": {"norm": "gemma", "tied": True},
     "gemma2": {"norm": "gemma", "post_norms": True, "softcap": True, "final_softcap": True},
     "gemma3": {"norm": "gemma", "post_norms": True, "qk_norm": "head", "tied": True},
-    "olmo2": {"first_norms": False, "post_norms": True, "qk_norm": "whole"},
-    "olmo3": {"first_norms": False, "post_norms": True, "qk_norm": "whole"},
+    "olmo2": {"norm": "wide", "first_norms": False, "post_norms": True, "qk_norm": "whole"},
+    "olmo3": {"norm": "wide", "first_norms": False, "post_norms": True, "qk_norm": "whole"},
+    "gpt_oss": {"norm": "wide", "qkv_bias": True, "bias": True},
     "llama4": {"qk_norm": "head"},
     "bert": _BERT,
     "roberta": _BERT,
@@ -211,6 +226,9 @@ def shape_of(config: Mapping[str, Any]) -> Shape:
     given.setdefault("width", 4 * given.get("hidden", 1))
     if isinstance(text.get("tie_word_embeddings"), bool):
         given["tied"] = text["tie_word_embeddings"]
+    for key, names in _SHARES.items():
+        shares = [v for v in map(text.get, names) if isinstance(v, (int, float))]
+        given |= {key: shares[0]} if shares else {}
     if text.get("attention_bias") is True:
         given["qkv_bias"] = True
     named = next((_ACTS[a] for key in _ACT_KEYS if (a := text.get(key)) in _ACTS), None)

@@ -29,6 +29,7 @@ class Way(NamedTuple):
     dropout: float = 0.0
     masked: bool = False
     softcap: bool = False
+    scattered: bool = False
 
 
 def rotate(tape: Tape, x: Value, wide: int) -> Value:
@@ -88,7 +89,8 @@ def _tiled(tape: Tape, q: Value, k: Value, v: Value, way: Way) -> Value:
     saved = [q.block, k.block, v.block, out.block, sums]
     if way.masked and way.impl == "sdpa":  # the bias is padded to whole vectors
         saved.append(tape.block(way.batch * way.queries * -(-way.keys // 8) * 8 * width))
-    return tape.node(out, [q, k, v], back, saved)
+    out = tape.node(out, [q, k, v], back, saved)
+    return _contiguous(tape, out) if way.scattered else out
 
 
 def repeated(tape: Tape, x: Value, way: Way) -> Value:

@@ -100,8 +100,13 @@ def add(tape: Tape, a: Value, b: Value) -> Value:
     return tape.node(tape.value(a.rows, a.cols, width), [a, b], back)
 
 
-def rms_norm(tape: Tape, x: Value, weight: Param, *, gemma: bool = False) -> Value:
-    """Normalise as transformers' RMSNorm does: in fp32, then times the weight."""
+def rms_norm(tape: Tape, x: Value, weight: Param, *, way: str = "rms") -> Value:
+    """Normalise as transformers' RMSNorm does: in fp32, then times the weight.
+
+    `way` is rms, wide (times the weight in fp32), gemma (the same, by 1 + weight), or cohere (a
+    LayerNorm in Python, which computes the differences to the mean twice).
+    """
+    gemma = way != "rms"
     wide = cast(tape, x, FP32)
     squares = tape.value(x.rows, x.cols, FP32)
     scale = tape.value(x.rows, 1, FP32)
@@ -117,6 +122,10 @@ def rms_norm(tape: Tape, x: Value, weight: Param, *, gemma: bool = False) -> Val
         y = tape.value(x.rows, x.cols, x.width)
     saved = [wide.block, scale.block]
     saved += [normed.block] if weight.trains else []
+    if way == "cohere":
+        saved.append(tape.block(x.rows * x.cols * FP32))
+        if x.width == FP32:
+            saved.append(tape.block(x.rows * x.cols * FP32))
     source, size, whole = x.node, x.size, x.rows * x.cols * FP32
     del normed, scale
 

@@ -1,0 +1,237 @@
+"""What inference engines take, by formula: vLLM's budget, llama.cpp's buffers, pipelines.
+
+vLLM 0.8 to 0.11: budget = utilization x card; from it go the weights, the peak of the profile run,
+what other libraries hold and the captured graphs; the rest is the key/value cache in blocks of 16
+tokens. Measured on an 80 GB card (Llama-3-8B, defaults): weights 14.96, profile 1.26, outside of
+torch 1.79, cache 53.29 of 71.29 GiB.
+What libraries hold beside torch was 0.16 to 3.6 GiB in published starts: a middle value is taken.
+llama.cpp: a GGUF's bits per weight, a cache of the whole context, and a compute buffer for a
+micro-batch of tokens.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.memory.formula_network import Network
+from oomdoctor.memory.formula_shape import shape_of
+from oomdoctor.memory.tape import Tape
+from oomdoctor.record import dataclass
+
+if TYPE_CHECKING:
+    from oomdoctor.memory.formula_shape import Shape
+    from oomdoctor.model.job import Job, ModelSpec
+
+GIB = 1 << 30
+BLOCK = 16
+UTILIZATION = 0.9
+BATCHED_TOKENS = 8192
+SEQUENCES = 256
+OUTSIDE = int(0.6 * GIB)
+GRAPHS = int(0.8 * GIB)
+PACKED = {"nf4": 0.5625, "fp4": 0.5625, "int8": 1.0, "fp8": 1.0, "gptq": 0.52, "awq": 0.53}
+# Bits for each weight of the file types of llama.cpp (README of its quantize tool, Llama-3.1-8B).
+GGUF_BITS = {
+    "f32": 32.0,
+    "f16": 16.0,
+    "bf16": 16.0,
+    "q8_0": 8.5,
+    "q6_k": 6.56,
+    "q5_k_m": 5.7,
+    "q5_k_s": 5.57,
+    "q5_1": 6.0,
+    "q5_0": 5.5,
+    "q4_k_m": 4.89,
+    "q4_k_s": 4.67,
+    "q4_1": 5.0,
+    "q4_0": 4.5,
+    "iq4_nl": 4.68,
+    "iq4_xs": 4.46,
+    "q3_k_l": 4.3,
+    "q3_k_m": 4.0,
+    "q3_k_s": 3.64,
+    "iq3_m": 3.76,
+    "iq3_s": 3.66,
+    "iq3_xxs": 3.25,
+    "q2_k": 3.16,
+    "iq2_m": 2.93,
+    "iq2_xxs": 2.38,
+    "iq1_m": 2.15,
+    "iq1_s": 2.0,
+    "mxfp4": 4.25,
+}
+CACHE_BYTES = {"f16": 2.0, "bf16": 2.0, "f32": 4.0, "q8_0": 34 / 32, "q5_1": 24 / 32}
+CACHE_BYTES |= {"q5_0": 22 / 32, "q4_1": 20 / 32, "q4_0": 18 / 32, "fp8": 1.0, "auto": 2.0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingBudget:
+    """Where an engine's share of one card goes, in bytes; `tokens` fit into its cache.
+
+    `requests` of the longest length fit at once; `missing_bytes` are what one such request lacks.
+    """
+
+    weights: int
+    profile: int
+    outside: int
+    graphs: int
+    cache: int
+    token_bytes: int
+    tokens: int
+    requests: float
+    missing_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalBuffers:
+    """llama.cpp's buffers on the card: weights of its layers, their cache, the computation."""
+
+    weights: int
+    cache: int
+    compute: int
+
+    @property
+    def total(self) -> int:
+        """Return all of them."""
+        return self.weights + self.cache + self.compute
+
+
+def token_bytes(shape: Shape, *, width: float = 2.0, ranks: int = 1) -> int:
+    """Return the cache of one token: two values per head and layer, or one latent (MLA)."""
+    if shape.key_rank:
+        return int(shape.layers * (shape.key_rank + shape.rope_dim) * width)
+    heads = max(1, -(-shape.kv_heads // ranks))
+    return int(2 * shape.layers * heads * shape.head_dim * width)
+
+
+def weight_bytes(job: Job, shape: Shape) -> int:
+    """Return the weights in the dtype or packed form of the job."""
+    network = Network(Tape(), job, shape)
+    counted = network.counted()
+    packed = PACKED.get(job.quant.kind, 2.0) if job.quant is not None else 0.0
+    total = sum(p.count * n * (packed if p.quantised else p.width) for p, n in counted)
+    values = sum(p.count * n for p, n in counted)
+    published = job.model.params
+    return int(total + (max(0, published - values) * network.maker.rest if published else 0))
+
+
+def vllm_budget(
+    job: Job,
+    card_bytes: int,
+    *,
+    utilization: float = UTILIZATION,
+    longest: int | None = None,
+    batched_tokens: int = BATCHED_TOKENS,
+    sequences: int = SEQUENCES,
+    eager: bool = False,
+    cache: str = "auto",
+) -> ServingBudget:
+    """Divide an engine's share of a card as vLLM's start does."""
+    shape = shape_of(job.model.config)
+    ranks = max(1, job.sharding.tensor)
+    weights = weight_bytes(job, shape) // ranks
+    profile = profile_bytes(shape, tokens=batched_tokens, sequences=sequences, ranks=ranks)
+    outside = OUTSIDE * (3 if ranks > 1 else 1)
+    graphs = 0 if eager else GRAPHS
+    each = token_bytes(shape, width=CACHE_BYTES.get(cache, 2.0), ranks=ranks)
+    room = int(utilization * card_bytes) - weights - profile - outside
+    tokens = max(0, room // (each * BLOCK)) * BLOCK if each else 0
+    length = longest or job.seq_len
+    return ServingBudget(
+        weights=weights,
+        profile=profile,
+        outside=outside,
+        graphs=graphs,
+        cache=max(0, room),
+        token_bytes=each,
+        tokens=tokens,
+        requests=tokens / length,
+        missing_bytes=max(0, length * each - room),
+    )
+
+
+def profile_bytes(shape: Shape, *, tokens: int, sequences: int, ranks: int = 1) -> int:
+    """Return the peak of a forward pass over a full batch: the widest layer, or the sampler."""
+    wide = 2 * shape.width if shape.gated else shape.width
+    if shape.experts:
+        wide = 2 * shape.expert_width * shape.top_k + shape.top_k * shape.hidden
+    layer = 2 * tokens * (2 * shape.hidden + 1.5 * wide / ranks)
+    sampler = sequences * shape.vocab * (2 + 4 + 4)
+    return int(max(layer, sampler + 4 * tokens * shape.hidden))
+
+
+def local_buffers(
+    model: ModelSpec,
+    *,
+    file_type: str,
+    context: int,
+    layers_on_card: int | None = None,
+    micro_batch: int = 512,
+    cache: str = "f16",
+    flash: bool = True,
+    parallel: int = 1,
+) -> LocalBuffers:
+    """Return llama.cpp's buffers; ValueError for a file type that is not known."""
+    bits = GGUF_BITS.get(file_type.lower())
+    if bits is None:
+        raise ValueError(f"no file type of llama.cpp: {file_type}")
+    shape = shape_of(model.config)
+    params = model.params or _counted(model)
+    tables = shape.vocab * shape.hidden
+    share = 1.0
+    if layers_on_card is not None and layers_on_card <= shape.layers:
+        share = layers_on_card / shape.layers
+    inside = params - tables * (1 if shape.tied else 2)
+    head = tables * max(bits, 6.56 if bits > 4 else bits) / 8 if share == 1.0 else 0.0
+    weights = inside * bits / 8 * share + head
+    held = token_bytes(shape, width=CACHE_BYTES.get(cache, 2.0)) * context * share
+    scores = 0 if flash else 4 * micro_batch * context * shape.heads
+    work = 4 * micro_batch * (shape.vocab if share == 1.0 else 0) + scores
+    work += 4 * micro_batch * (4 * shape.hidden + 2 * shape.width)
+    del parallel
+    return LocalBuffers(weights=int(weights), cache=int(held), compute=int(work))
+
+
+def _counted(model: ModelSpec) -> int:
+    from oomdoctor.model.job import Job
+
+    job = Job(model=model, task="forward", optimizer=None)
+    return sum(p.count * n for p, n in Network(Tape(), job, shape_of(model.config)).counted())
+
+
+# Pipelines of diffusers: transformer or UNet, text encoders, decoder in 16-bit GiB by their
+# published counts, and about what an image of 1,024 x 1,024 pixels needs while it is decoded.
+PIPELINES: dict[str, tuple[float, float, float, float]] = {
+    "stable-diffusion-v1-5": (1.60, 0.23, 0.16, 0.9),
+    "stable-diffusion-xl-base-1.0": (4.78, 1.52, 0.16, 2.6),
+    "stable-diffusion-3-medium": (3.88, 10.0, 0.16, 2.6),
+    "stable-diffusion-3.5-large": (15.0, 10.0, 0.16, 2.6),
+    "FLUX.1-dev": (22.17, 9.1, 0.16, 2.6),
+    "FLUX.1-schnell": (22.17, 9.1, 0.16, 2.6),
+    "PixArt-Sigma-XL-2-1024-MS": (1.14, 8.87, 0.16, 2.6),
+}
+
+
+def pipeline_bytes(
+    name: str,
+    *,
+    pixels: int = 1024 * 1024,
+    images: int = 1,
+    width: int = 2,
+    offload: str | None = None,
+    tiled: bool = False,
+) -> int | None:
+    """Return the peak of a pipeline, None for one that is not known.
+
+    `offload` is None, "model" (one part on the card at a time) or "sequential" (one layer).
+    """
+    found = PIPELINES.get(name.rpartition("/")[2])
+    if found is None:
+        return None
+    transformer, text, decoder, work = (size * width / 2 * GIB for size in found)
+    work *= pixels / 1024**2 * (1 if tiled else images)
+    if offload == "sequential":
+        return int(work + decoder)
+    if offload == "model":
+        return int(max(transformer + 0.1 * work * images, text, decoder + work))
+    return int(transformer + text + decoder + work)
