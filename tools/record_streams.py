@@ -33,7 +33,7 @@ from oomdoctor.virtual.unmodelled import read_log
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from stream_jobs import Recorded
+    from tools.stream_jobs import Recorded
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "fixtures" / "streams"
@@ -178,6 +178,7 @@ def record_here(asked: list[Path]) -> None:
 
     for name in ("transformers.models.auto.modeling_auto", "oomdoctor.worker.run.job"):
         importlib.import_module(name)
+    importlib.import_module("tools.stream_recipes").install()
     if torch.cuda.is_initialized():
         raise SystemExit("a library has begun to use the card while it was imported")
     torch.cuda._is_in_bad_fork = bool  # a virtual card that was only looked at survives a fork
@@ -272,7 +273,7 @@ def main() -> None:
     if asked.here is not None:
         record_here(asked.here)
         return
-    from stream_jobs import jobs
+    from tools.stream_jobs import jobs
 
     groups: dict[tuple[str, str], dict[str, Recorded]] = {}
     for name, one in jobs().items():

@@ -73,9 +73,16 @@ def tiny() -> ModelSpec:
     return ModelSpec(name="tiny llama", config=TINY, source="made up")
 
 
+def _pictures(spec: ModelSpec, **changes: Any) -> Job:
+    """Return a job that tells pictures of ten classes apart."""
+    task = "image-classification"
+    return Job(model=spec, task=task, dtype="fp32", batch=16, labels=10, **changes)
+
+
 def jobs() -> dict[str, Recorded]:
     """Return all jobs by the names of their files."""
-    return dict([*_full(), *_adapters(), *_quantised(), *_optimizers(), *_other_phases()])
+    kinds = (_full, _adapters, _quantised, _optimizers, _other_phases, _other_tasks)
+    return {name: one for kind in kinds for name, one in kind()}
 
 
 def _half(**changes: Any) -> Job:
@@ -246,3 +253,39 @@ def _other_phases() -> Iterator[tuple[str, Recorded]]:
         Recorded(job=_half(task="generation", optimizer=None, generation=long, framework="torch")),
     )
     yield "half-forward", Recorded(job=_half(task="forward", optimizer=None, framework="torch"))
+
+
+def _other_tasks() -> Iterator[tuple[str, Recorded]]:
+    bert = model("google-bert/bert-large-uncased", 6)
+    yield (
+        "bert-autocast-padded",
+        Recorded(
+            job=Job(
+                model=bert,
+                task="masked-lm",
+                dtype="fp32",
+                amp="bf16",
+                batch=8,
+                seq_len=256,
+                padded=True,
+            )
+        ),
+    )
+    yield (
+        "t5-fp32",
+        Recorded(
+            job=Job(
+                model=model("google-t5/t5-small"),
+                task="seq2seq",
+                dtype="fp32",
+                batch=4,
+                seq_len=256,
+                target_len=64,
+            )
+        ),
+    )
+    vit = model("google/vit-base-patch16-224", 6)
+    yield "vit-autocast", Recorded(job=_pictures(vit, amp="bf16"))
+    resnet = ModelSpec(name="ResNet-50", config={"model_type": "resnet"}, source="made up")
+    yield "resnet-fp32", Recorded(job=_pictures(resnet))
+    yield "resnet-sm90", Recorded(job=_pictures(resnet, amp="bf16"), card=H100)

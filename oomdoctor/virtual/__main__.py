@@ -1,7 +1,7 @@
 """Run a Python program on virtual cards from a shell.
 
     python -m oomdoctor.virtual --card "NVIDIA L4" --python CUDA_VENV/bin/python train.py --lr 1e-4
-    python -m oomdoctor.virtual --count 2 -m torch.distributed.run --nproc-per-node 2 train.py
+    python -m oomdoctor.virtual --count 2 -- -m torch.distributed.run --nproc-per-node 2 train.py
 
 The exit code is the program's; what was not modelled is said on the standard error at its end.
 """
@@ -29,9 +29,10 @@ def main() -> int:
     parser.add_argument("--timeout", type=float, help="seconds")
     parser.add_argument("program", nargs=argparse.REMAINDER, help="what Python gets")
     asked = parser.parse_args()
+    program = asked.program[1:] if asked.program[:1] == ["--"] else asked.program
     try:
         done = run_python(
-            asked.program,
+            program,
             card=card_named(asked.card),
             count=asked.count,
             python=asked.python,
