@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.memory import formula_cnn
 from oomdoctor.memory.formula_host import host_bytes
 from oomdoctor.memory.formula_shape import Shape, shape_of
 from oomdoctor.memory.formula_steps import Steps
+from oomdoctor.memory.tape import Tape
 from oomdoctor.model.estimate import Owner, PartBytes, PhasePeak
 from oomdoctor.record import dataclass, replace
 
@@ -59,10 +61,23 @@ class FormulaPeak:
 
 def peak_by_formula(job: Job) -> FormulaPeak:
     """Return the peak of a job; ValueError for a model that no formula covers."""
+    if "library" in job.model.config:
+        return _convolutions(job)
     shape = _shared(shape_of(job.model.config), job)
     steps = Steps(job, shape)
     _run(steps, job)
-    tape = steps.tape
+    found = _peak(steps.tape, _assumed(job, shape))
+    return replace(found, host_bytes=host_bytes(job, steps.weights))
+
+
+def _convolutions(job: Job) -> FormulaPeak:
+    tape = Tape()
+    formula_cnn.run(tape, job)
+    said = "formula: a coarse count; workspaces of cuDNN are left out"
+    return _peak(tape, (said,))
+
+
+def _peak(tape: Tape, assumptions: tuple[str, ...]) -> FormulaPeak:
     return FormulaPeak(
         phases=tuple(PhasePeak(name=n, allocated_bytes=int(b)) for n, b in tape.phases.items()),
         peak_bytes=tape.peak,
@@ -70,8 +85,7 @@ def peak_by_formula(job: Job) -> FormulaPeak:
         parts=_six(tape.peak_parts),
         categories=_categories(tape.peak_parts),
         owners=_owners(tape.peak_parts, tape.peak_place),
-        host_bytes=host_bytes(job, steps.weights),
-        assumptions=_assumed(job, shape),
+        assumptions=assumptions,
     )
 
 
@@ -96,10 +110,12 @@ def _run(steps: Steps, job: Job) -> None:
     if job.trains:
         steps.step("step 1")
         steps.step("step 2")
+    elif job.task == "serving":
+        steps.serve()
     elif job.generation is None:
         steps.tape.begin("evaluation")
         with steps.tape.quiet():
-            steps.network.loss(job.batch, job.seq_len)
+            steps.network.loss(*steps.sizes(job.batch, job.seq_len))
     if job.evaluation is not None:
         steps.evaluate(job.evaluation)
     if job.generation is not None:

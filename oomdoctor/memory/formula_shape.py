@@ -278,5 +278,6 @@ def _special(shape: Shape, kind: str, text: Mapping[str, Any]) -> Shape:
     if kind == "falcon" and text.get("new_decoder_architecture"):
         made["one_norm"] = False
     if kind == "vit":
-        made |= {"patch": text.get("patch_size") or 16, "image": text.get("image_size") or 224}
+        patch, image = text.get("patch_size") or 16, text.get("image_size") or 224
+        made |= {"patch": patch, "image": image, "places": (image // patch) ** 2 + 1}
     return replace(shape, **made)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.facts.derive_lint_memory import at_least
-from oomdoctor.memory import formula_optimizer
+from oomdoctor.memory import formula_optimizer, formula_serving
 from oomdoctor.memory.formula_network import Network
 from oomdoctor.memory.tape import (
     ADAPTER,
@@ -123,17 +123,37 @@ class Steps:
     def _tokens(self) -> int:
         return -(-self.job.seq_len // self.job.sharding.context)
 
+    def sizes(self, rows: int, tokens: int) -> tuple[int, int]:
+        """Return rows and tokens; an image has as many tokens as patches, and one more."""
+        shape = self.shape
+        if shape.kind != "vision":
+            return rows, tokens
+        side = (self.job.image_size or shape.image) // max(1, shape.patch)
+        return rows, side * side + 1
+
+    def serve(self) -> None:
+        """An engine with the cache of one request of full length, and the pass that it profiles."""
+        tape, shape, job = self.tape, self.shape, self.job
+        tape.begin("generation")
+        each = formula_serving.token_bytes(shape)
+        cache = tape.block(each * job.seq_len * job.batch, CACHE)
+        passing = formula_serving.profile_bytes(
+            shape, tokens=formula_serving.BATCHED_TOKENS, sequences=formula_serving.SEQUENCES
+        )
+        profile = tape.block(passing, TEMPORARY)
+        del cache, profile
+
     def _reference(self, rows: int) -> None:
         """The reference's log-probabilities: forward alone."""
         with self.tape.quiet():
-            loss, logits = self.network.loss(rows, self._tokens())
+            loss, logits = self.network.loss(*self.sizes(rows, self._tokens()))
             del loss, logits
 
     def _micro_step(self, rows: int) -> None:
         tape, job = self.tape, self.job
         tape.part = "forward"
         tape.autocast = 2 if job.amp is not None else None
-        loss, logits = self.network.loss(rows, self._tokens())
+        loss, logits = self.network.loss(*self.sizes(rows, self._tokens()))
         tape.autocast = None
         tape.leave_autocast()
         if not self.like_trainer:
@@ -171,7 +191,7 @@ class Steps:
             if number <= 2 or number == count:
                 tape.autocast = 2 if self.job.amp is not None else None
                 with tape.quiet():
-                    loss, logits = self.network.loss(spec.batch, spec.seq_len)
+                    loss, logits = self.network.loss(*self.sizes(spec.batch, spec.seq_len))
                 tape.autocast = None
                 tape.leave_autocast()
                 del loss

@@ -166,23 +166,38 @@ def layer_norm(tape: Tape, x: Value, weight: Param) -> Value:
 
 
 def pointwise(tape: Tape, x: Value, *, saves: str = "input") -> Value:
-    """Apply an activation that saves its input, its output, or five values (GPT-2's gelu)."""
+    """Apply an activation that saves its input or its output, or GPT-2's gelu in Python."""
+    if saves == "python":
+        return _gelu_new(tape, x)
     y = tape.value(x.rows, x.cols, x.width)
     source, size = x.node, x.size
-    saved = [y.block] if saves == "output" else [x.block]
-    if saves == "python":  # x**3, tanh, 0.5 x and 1 + tanh are values of their own
-        passing = tape.block(2 * size)
-        saved += [tape.block(size) for _ in range(3)]
-        del passing
 
     def back(grad: Block) -> Sequence[Handed]:
         del grad
-        passing = tape.block(2 * size) if saves == "python" else None
+        return ((source, tape.block(size)),)
+
+    return tape.node(y, [x], back, [y.block] if saves == "output" else [x.block])
+
+
+def _gelu_new(tape: Tape, x: Value) -> Value:
+    """Compute 0.5 x (1 + tanh(...)): x, tanh and both factors are kept; autocast cubes in fp32."""
+    width = FP32 if tape.autocast is not None else x.width
+    cubed = x.block if width == x.width else tape.block(x.rows * x.cols * width)
+    whole = x.rows * x.cols * width
+    half = tape.block(x.size)
+    passing = tape.block(2 * whole)
+    kept = [cubed, half, tape.block(whole), tape.block(whole)]
+    del passing
+    source, size = x.node, x.size
+
+    def back(grad: Block) -> Sequence[Handed]:
+        del grad
+        passing = tape.block(2 * whole)
         given = ((source, tape.block(size)),)
         del passing
         return given
 
-    return tape.node(y, [x], back, saved)
+    return tape.node(tape.value(x.rows, x.cols, width), [x], back, kept)
 
 
 def multiply(tape: Tape, a: Value, b: Value) -> Value:
