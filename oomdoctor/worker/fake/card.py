@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.worker.fake.attention import Attention
+from oomdoctor.worker.fake.bitsandbytes_kernels import BitsAndBytes
 from oomdoctor.worker.fake.facade import Facade
 from oomdoctor.worker.fake.kernels import Kernels
 from oomdoctor.worker.fake.memory import FakeMemory
@@ -32,6 +33,7 @@ class FakeCard:
         self.kernels = Kernels(self.memory, self.values, self.workspaces)
         self.kernels.special = Special(self.kernels).table()
         self.attention = Attention(card.capability)
+        self._bitsandbytes = BitsAndBytes()
         self._facade = Facade(card, self.tracker)
 
     def __enter__(self) -> FakeCard:  # noqa: PYI034 - not made to be derived from
@@ -41,6 +43,7 @@ class FakeCard:
         self.kernels.install()
         for key in ("AutogradCUDA", "CUDA"):
             self.kernels.override("aten::scaled_dot_product_attention", self.attention, key)
+        self._bitsandbytes.install()
         return self
 
     def conclude(self) -> None:
@@ -50,6 +53,7 @@ class FakeCard:
 
     def __exit__(self, *_raised: object) -> None:
         """Take the card away; tensors on it can still be freed."""
+        self._bitsandbytes.remove()
         self.tracker.close()
         self.kernels.remove()
         self._facade.remove()
