@@ -96,8 +96,9 @@ def _with_other_batches(
     try:
         if wanted.with_limits:
             say("looking for the largest batch")
-            made = replace(made, rates=rates(engine, job))
-            made = replace(made, limits=limits(engine, job, wanted.cards, beside))
+            slopes = rates(engine, job)
+            made = replace(made, rates=slopes)
+            made = replace(made, limits=limits(engine, job, wanted.cards, beside, slopes))
         if wanted.with_table:
             batches, lengths = axes(job, batches=wanted.batches, lengths=wanted.lengths)
             cells = table(

@@ -23,9 +23,12 @@ THOUSAND = 1000
 
 
 def limits(
-    engine: Engine, job: Job, cards: Sequence[CardSpec], beside: Outside
+    engine: Engine, job: Job, cards: Sequence[CardSpec], beside: Outside, slopes: Rates
 ) -> tuple[Limit, ...]:
-    """Return the largest batch and, where rows have a length, the largest length on each card."""
+    """Return the largest batch and, where rows have a length, the largest length on each card.
+
+    `slopes` tell where to begin to look, since the peak grows about evenly.
+    """
     base = shape_of(job)
     found: list[Limit] = []
     for card in cards:
@@ -34,13 +37,17 @@ def limits(
         def fits(shape: Shape, card: CardSpec = card, own: Engine = own) -> bool:
             return word_for(own.at(job, shape), card.total_bytes, beside) == FITS
 
-        rows = largest(lambda rows: fits(Shape(rows, base.length)), start=base.rows, most=MOST_ROWS)
+        here = own.at(job, base)
+        left = (card.total_bytes - beside.high) / (1 + here.up) - here.needed
+        guess = base.rows + int(left // max(slopes.row_bytes, 1))
+        rows = largest(lambda rows: fits(Shape(rows, base.length)), start=guess, most=MOST_ROWS)
         found.append(Limit(card=card.name, what="batch", largest=rows, capped=rows >= MOST_ROWS))
         if base.length is None:
             continue
         most = min(longest(job), LONGEST) // STEP
-        start = max(1, base.length // STEP)
-        steps = largest(lambda one: fits(Shape(base.rows, one * STEP)), start=start, most=most)
+        each = max((slopes.thousand_tokens_bytes or 0) * STEP // THOUSAND, 1) * base.rows
+        guess = base.length // STEP + int(left // each)
+        steps = largest(lambda one: fits(Shape(base.rows, one * STEP)), start=guess, most=most)
         found.append(
             Limit(card=card.name, what="length", largest=steps * STEP, capped=steps >= most)
         )
@@ -50,14 +57,25 @@ def limits(
 def largest(fits: Callable[[int], bool], *, start: int, most: int) -> int:
     """Return the largest number from 1 to `most` that fits, 0 where none does.
 
-    What is smaller than something that fits is taken to fit as well.
+    It is looked for from `start` on, in ever larger steps. What is smaller than something that fits
+    is taken to fit as well.
     """
-    low, high = 0, min(start, most)
-    while fits(high):
-        low = high
-        if high == most:
-            return most
-        high = min(2 * high, most)
+    start = min(max(start, 1), most)
+    step = 1
+    if fits(start):
+        low = high = start
+        while high == low and low < most:
+            high = min(low + step, most)
+            if fits(high):
+                low = high
+            step *= 2
+    else:
+        low, high = start, start
+        while low == high and low:
+            low = max(high - step, 0)
+            if low and not fits(low):
+                high = low
+            step *= 2
     while high - low > 1:
         middle = (low + high) // 2
         if fits(middle):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from oomdoctor.model.job import CardSpec, Job
 
 WIDER, LONGER = 2, 2
+KEPT = 4
 CRASHED, HOST = "crashed", "fake host"
 
 
@@ -53,6 +54,7 @@ class Simulation:
         self._streams: dict[str, Stream] = {}
         self._growths: dict[str, Growth | None] = {}
         self._peaks: dict[int, Peak] = {}
+        self._other_peaks: dict[str, Peak] = {}
         self._others: dict[int, Simulation] = {card.capability[0]: self}
 
     def under(self, settings: str) -> Simulation:
@@ -97,12 +99,18 @@ class Simulation:
 
     def at(self, job: Job, shape: Shape) -> Peak:
         """Return the peak of another batch of a job: from its growth, else by another trace."""
+        key = f"{shape} {json.dumps(encode(job), sort_keys=True, default=str)}"
+        if key not in self._other_peaks:
+            if len(self._other_peaks) >= KEPT:  # each holds a whole stream
+                del self._other_peaks[next(iter(self._other_peaks))]
+            self._other_peaks[key] = self._bare(self._other(job, shape))
+        return self._other_peaks[key]
+
+    def _other(self, job: Job, shape: Shape) -> Stream:
         if shape == shape_of(job):
-            return self._bare(self.stream(job))
+            return self.stream(job)
         growth = self.growth(job)
-        if growth is not None:
-            return self._bare(growth.at(shape))
-        return self._bare(self.stream(with_shape(job, shape)))
+        return self.stream(with_shape(job, shape)) if growth is None else growth.at(shape)
 
     def checked(self, job: Job, shape: Shape) -> tuple[Peak, float]:
         """Trace another batch, and say by how much its growth would have been off."""

@@ -82,8 +82,19 @@ def test_a_job_on_many_ranks_holds_more_outside() -> None:
 
 
 def test_the_largest_number_is_found_from_any_start() -> None:
-    for start in (1, 7, 100, 5000):
+    for start in (-3, 1, 7, 136, 137, 138, 500, 5000):
         assert largest(lambda one: one <= 137, start=start, most=1000) == 137
+
+
+def test_a_good_guess_needs_two_looks() -> None:
+    looks: list[int] = []
+
+    def fits(one: int) -> bool:
+        looks.append(one)
+        return one <= 137
+
+    assert largest(fits, start=137, most=1000) == 137
+    assert looks == [137, 138]
 
 
 def test_nothing_fits_and_everything_fits() -> None:
@@ -94,7 +105,7 @@ def test_nothing_fits_and_everything_fits() -> None:
 def test_the_largest_batch_fits_and_one_more_does_not() -> None:
     engine = Simulation(Double(), CARD)
     job = a_job()
-    found = {one.what: one for one in limits(engine, job, [CARD], BESIDE)}
+    found = {one.what: one for one in limits(engine, job, [CARD], BESIDE, rates(engine, job))}
     rows, length = found["batch"].largest, found["length"].largest
     assert word_for(engine.at(job, Shape(rows, 1024)), CARD.total_bytes, BESIDE) == "fits"
     assert word_for(engine.at(job, Shape(rows + 1, 1024)), CARD.total_bytes, BESIDE) != "fits"
@@ -104,7 +115,8 @@ def test_the_largest_batch_fits_and_one_more_does_not() -> None:
 
 def test_a_length_beyond_the_model_is_not_tried() -> None:
     engine = Simulation(Double(), CARD)
-    found = {one.what: one for one in limits(engine, a_job(batch=1), [a_card(999 * GIB)], BESIDE)}
+    job, card = a_job(batch=1), a_card(999 * GIB)
+    found = {one.what: one for one in limits(engine, job, [card], BESIDE, rates(engine, job))}
     assert (found["length"].largest, found["length"].capped) == (8192, True)
 
 
