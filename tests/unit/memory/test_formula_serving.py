@@ -1,0 +1,114 @@
+"""What engines take, by formula."""
+
+from __future__ import annotations
+
+import pytest
+
+from oomdoctor.facts import model_configs
+from oomdoctor.memory import formula_serving
+from oomdoctor.memory.formula_shape import shape_of
+from oomdoctor.model.job import Job, ModelSpec, QuantSpec, ShardingSpec
+
+GIB = 1 << 30
+CARD_80 = int(79.2 * GIB)
+
+
+def spec(name: str) -> ModelSpec:
+    """Return a model of the table."""
+    known = model_configs.lookup(name)
+    assert known is not None
+    return ModelSpec(name=name, config=known.config, source="table", params=known.params)
+
+
+def serving(name: str, **given: object) -> Job:
+    """Return a job that serves a model."""
+    return Job(model=spec(name), task="serving", optimizer=None, **given)  # type: ignore[arg-type]
+
+
+def test_the_weights_of_a_published_start() -> None:
+    found = formula_serving.vllm_budget(serving("meta-llama/Meta-Llama-3-8B"), CARD_80)
+
+    assert found.weights / GIB == pytest.approx(14.96, rel=0.005)
+
+
+def test_the_cache_is_what_the_share_leaves() -> None:
+    found = formula_serving.vllm_budget(serving("meta-llama/Meta-Llama-3-8B"), CARD_80)
+
+    assert found.cache / GIB == pytest.approx(53.29, rel=0.06)  # printed by an engine
+    assert found.tokens * found.token_bytes <= found.cache
+    assert found.requests == pytest.approx(found.tokens / 2048)
+
+
+def test_a_request_that_does_not_fit_lacks_bytes() -> None:
+    found = formula_serving.vllm_budget(
+        serving("meta-llama/Meta-Llama-3-8B"), 16 * GIB, longest=131072
+    )
+
+    assert found.missing_bytes > 0
+
+
+def test_tensor_parallelism_splits_weights_and_heads() -> None:
+    alone = formula_serving.vllm_budget(serving("meta-llama/Meta-Llama-3-8B"), CARD_80)
+    shared = formula_serving.vllm_budget(
+        serving("meta-llama/Meta-Llama-3-8B", sharding=ShardingSpec(tensor=2)), CARD_80
+    )
+
+    assert shared.weights == pytest.approx(alone.weights / 2, rel=0.01)
+    assert shared.token_bytes == alone.token_bytes // 2
+
+
+def test_four_bit_weights_leave_more_for_the_cache() -> None:
+    plain = formula_serving.vllm_budget(serving("Qwen/Qwen2.5-7B"), 24 * GIB)
+    packed = formula_serving.vllm_budget(
+        serving("Qwen/Qwen2.5-7B", quant=QuantSpec(kind="awq")), 24 * GIB
+    )
+
+    assert packed.cache - plain.cache > 8 * GIB
+
+
+def test_a_latent_is_all_that_mla_caches() -> None:
+    shape = shape_of(spec("deepseek-ai/DeepSeek-V2-Lite").config)
+
+    assert formula_serving.token_bytes(shape) == 27 * (512 + 64) * 2
+
+
+@pytest.mark.parametrize(("file_type", "gib"), [("q4_k_m", 4.58), ("q8_0", 7.95), ("f16", 14.96)])
+def test_a_file_type_has_its_bits_for_each_weight(file_type: str, gib: float) -> None:
+    # sizes of published files of Llama-3.1-8B
+    found = formula_serving.local_buffers(
+        spec("meta-llama/Llama-3.1-8B"), file_type=file_type, context=8192
+    )
+    table = 128256 * 4096 * formula_serving.GGUF_BITS[file_type] / 8  # stays in main memory
+
+    assert (found.weights + table) / GIB == pytest.approx(gib, rel=0.06)
+    assert found.cache == 2 * 32 * 1024 * 2 * 8192
+    assert found.total > found.weights + found.cache
+
+
+def test_an_unknown_file_type_is_refused() -> None:
+    with pytest.raises(ValueError, match="q9"):
+        formula_serving.local_buffers(spec("meta-llama/Llama-3.1-8B"), file_type="q9", context=512)
+
+
+def test_half_of_the_layers_takes_half_of_the_bytes() -> None:
+    whole = formula_serving.local_buffers(
+        spec("meta-llama/Llama-3.1-8B"), file_type="q4_0", context=4096
+    )
+    half = formula_serving.local_buffers(
+        spec("meta-llama/Llama-3.1-8B"), file_type="q4_0", context=4096, layers_on_card=16
+    )
+
+    assert half.cache == whole.cache // 2
+    assert half.weights < whole.weights / 2
+
+
+def test_offloading_a_pipeline_needs_the_largest_part_alone() -> None:
+    whole = formula_serving.pipeline_bytes("black-forest-labs/FLUX.1-dev")
+    parts = formula_serving.pipeline_bytes("black-forest-labs/FLUX.1-dev", offload="model")
+    layers = formula_serving.pipeline_bytes("black-forest-labs/FLUX.1-dev", offload="sequential")
+
+    assert whole is not None
+    assert parts is not None
+    assert layers is not None
+    assert whole > parts > layers
+    assert formula_serving.pipeline_bytes("nobody/own-pipeline") is None
