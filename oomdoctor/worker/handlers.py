@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from oomdoctor.worker.errors import NoTorchError
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
     from oomdoctor.lab.protocol import TraceRequest
 
     Say: TypeAlias = Callable[[str], None]
+
+_LIBRARIES = ("torch", "transformers", "peft", "trl", "bitsandbytes", "accelerate")
 
 
 def traced(request: TraceRequest, say: Say) -> dict[str, Any]:
@@ -26,7 +30,22 @@ def traced(request: TraceRequest, say: Say) -> dict[str, Any]:
             f"torch cannot be imported: {error}", hint="pip install 'oomdoctor[lab]'"
         ) from error
     from oomdoctor.worker.fake.trace import trace
+    from oomdoctor.worker.imports import import_for
 
+    say("importing the code of the model")
+    import_for(request.job)
     say(f"tracing {request.job.model.name}")
-    stream = trace(request.job, request.card, phases=request.phases)
-    return to_json(stream)
+    values = to_json(trace(request.job, request.card, phases=request.phases))
+    values["facts"]["versions"] = versions()
+    return values
+
+
+def versions() -> dict[str, str]:
+    """Return which libraries are installed, without importing them."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": ".".join(map(str, sys.version_info[:3]))}
+    for name in _LIBRARIES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found

@@ -25,9 +25,9 @@ from oomdoctor.lab.protocol import (
     to_line,
 )
 from oomdoctor.worker.errors import WorkerError
+from oomdoctor.worker.handlers import traced, versions
 
 _BEAT_SECONDS = 0.5
-_LIBRARIES = ("torch", "transformers", "peft", "trl", "bitsandbytes", "accelerate")
 
 
 class Server:
@@ -43,7 +43,7 @@ class Server:
 
     def run(self) -> None:
         """Serve until the other side closes."""
-        self._send(Hello(pid=os.getpid(), versions=_versions()))
+        self._send(Hello(pid=os.getpid(), versions=versions()))
         threading.Thread(target=self._beat, daemon=True).start()
         _warm_up()
         with self._line.makefile("rb") as lines:
@@ -76,8 +76,6 @@ class Server:
             return Failure(kind="crashed", message=f"the request cannot be read: {error}")
         if not isinstance(request, TraceRequest):
             return Failure(kind="crashed", message=f"no request: {type(request).__name__}")
-        from oomdoctor.worker.handlers import traced
-
         stream = traced(request, self._say)
         seconds = time.monotonic() - self._began
         return TraceResult(stream=stream, seconds=seconds, rss_bytes=largest_rss())
@@ -104,19 +102,9 @@ class Server:
 def _warm_up() -> None:
     """Import what every request needs, while the session still prepares its first one."""
     with contextlib.suppress(ImportError):
-        import torch  # noqa: F401 - for its time alone
-        import transformers.models.auto.modeling_auto  # noqa: F401 - same
+        from oomdoctor.worker.imports import import_common
 
-
-def _versions() -> dict[str, str]:
-    """Return which libraries are installed, without importing them."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = {"python": ".".join(map(str, sys.version_info[:3]))}
-    for name in _LIBRARIES:
-        with contextlib.suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+        import_common()
 
 
 def _in_a_line(error: Exception) -> str:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from oomdoctor.worker.errors import NoTorchError, UnsupportedError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torch import nn
 
     from oomdoctor.model.job import Job, LoraSpec
@@ -32,13 +37,35 @@ def add_adapter(model: nn.Module, job: Job) -> nn.Module:
     task = None if job.task in _PLAIN else _TASKS.get(job.task, "CAUSAL_LM")
     config = LoraConfig(task_type=task, **_settings(job.lora))
     try:
-        wrapped: nn.Module = get_peft_model(model, config, autocast_adapter_dtype=job.lora.fp32)
+        with _unread_weights(model):
+            wrapped: nn.Module = get_peft_model(model, config, autocast_adapter_dtype=job.lora.fp32)
     except ValueError as error:
         raise UnsupportedError(
             f"PEFT cannot add this adapter: {str(error).partition(chr(10))[0]}",
             hint="name the modules with --lora-targets",
         ) from error
     return wrapped
+
+
+@contextmanager
+def _unread_weights(model: nn.Module) -> Iterator[None]:
+    """Let DoRA not read weights on the host for their norms: it takes minutes, and no card."""
+    if any(weight.device.type != "cpu" for weight in model.parameters()):
+        yield
+        return
+    from peft.tuners.lora.dora import DoraLinearLayer
+
+    plain = DoraLinearLayer.update_layer
+
+    def update_layer(self: Any, *, base_layer: Any, **_settings: object) -> None:
+        rows = base_layer.weight.new_ones(base_layer.out_features)
+        self.weight = torch.nn.Parameter(rows, requires_grad=True)
+
+    DoraLinearLayer.update_layer = update_layer
+    try:
+        yield
+    finally:
+        DoraLinearLayer.update_layer = plain
 
 
 def _settings(lora: LoraSpec) -> dict[str, Any]:
