@@ -8,7 +8,7 @@ sm70, sm75, sm80, sm90, sm100 and sm120.
 |---|---|---|---|
 | cards | sm90, sm100, first there | sm80 and newer | all |
 | dtypes | fp16, bf16 | fp16, bf16 | all, bf16 from sm80 |
-| head dimension | a multiple of 8, up to 128 (256 on sm90) | up to 256, padded to a multiple of 8 | a multiple of 8 (fp16, bf16) or 4 (fp32 from sm80) |
+| head dimension | multiple of 8, up to 128 (sm90: 256) | up to 256 | multiple of 8 (half) or 4 |
 | mask | yes | no | yes |
 | fewer key heads | yes | yes | no |
 | causal, lengths differ | yes | no | yes |
@@ -48,7 +48,7 @@ def choose(call: Call, capability: tuple[int, int]) -> str:
     """Return the kernel that torch takes on a card."""
     if any(one.dim() != 4 for one in (call.query, call.key, call.value)):
         return MATH
-    order = (FLASH, EFFICIENT)
+    order: tuple[str, ...] = (FLASH, EFFICIENT)
     if capability in CUDNN_FIRST:
         order = (CUDNN, *order)
     for name in order:
@@ -112,14 +112,14 @@ class Attention:
         self._capability = capability
         self.chosen: dict[str, None] = {}
 
-    def __call__(  # noqa: PLR0913 - torch's signature
+    def __call__(
         self,
         query: torch.Tensor,
         key: torch.Tensor,
         value: torch.Tensor,
         attn_mask: torch.Tensor | None = None,
         dropout_p: float = 0.0,
-        is_causal: bool = False,  # noqa: FBT001, FBT002 - torch's signature
+        is_causal: bool = False,  # noqa: FBT002 - torch's signature
         *,
         scale: float | None = None,
         enable_gqa: bool = False,
@@ -171,9 +171,16 @@ def _flash(call: Call, scale: float | None) -> torch.Tensor:
         for one in (call.query, call.key, call.value)
     )
     factor = width**-0.5 if scale is None else scale
+    wants_mask = False
     out = _first(
         torch.ops.aten._scaled_dot_product_flash_attention(
-            query, key, value, call.dropout, call.causal, False, scale=factor  # noqa: FBT003
+            query,
+            key,
+            value,
+            call.dropout,
+            call.causal,
+            wants_mask,
+            scale=factor,
         )
     )
     return out[..., :width] if width % 8 else out

@@ -78,13 +78,13 @@ class AttentionKernels:
             scratch.give(*parts)
         return out, sums, None, None, length, key.size(2), state, unused, torch.empty(0)
 
-    def efficient(  # noqa: PLR0913 - torch's signature
+    def efficient(
         self,
         query: torch.Tensor,
         _key: torch.Tensor,
         value: torch.Tensor,
         _bias: torch.Tensor | None,
-        wants_sums: bool,  # noqa: FBT001 - torch's signature
+        wants_sums: bool,
         *_arguments: object,
         **_named: object,
     ) -> tuple[torch.Tensor, ...]:
@@ -100,13 +100,13 @@ class AttentionKernels:
         state = torch.zeros((), dtype=torch.int64, device="cpu")
         return out.transpose(1, 2), sums, state, state.clone()
 
-    def cudnn(  # noqa: PLR0913 - torch's signature
+    def cudnn(
         self,
         query: torch.Tensor,
         key: torch.Tensor,
         value: torch.Tensor,
         _bias: torch.Tensor | None,
-        wants_sums: bool,  # noqa: FBT001 - torch's signature
+        wants_sums: bool,
         *_arguments: object,
         **_named: object,
     ) -> tuple[Any, ...]:

@@ -1,8 +1,8 @@
 """What attention kernels take besides their results: forward partial results, backward sums.
 
 The formulas are those of the host code in torch 2.13: flash attention 2 (`flash_api.cpp`), the
-CUTLASS kernels behind "efficient" attention (`kernel_backward.h`), and cuDNN 9's own answers for its
-attention engines. They were compared with that code for 344 calls on sm80 and sm90.
+CUTLASS kernels behind "efficient" attention (`kernel_backward.h`), and cuDNN 9's own answers for
+its attention engines. They were compared with that code for 344 calls on sm80 and sm90.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""bitsandbytes on the fake card: its own CUDA code in Python, with a native library that does nothing.
+"""bitsandbytes on the fake card: its own CUDA code in Python over a library that does nothing.
 
 What its kernels allocate, the Python side of `bitsandbytes.backends.cuda` allocates before it calls
-the native library: quantised weights, scales, dequantised weights, int8 products. So that side is the
-real one of the installed version, whatever it is, and only the library under it is replaced.
+the native library: quantised weights, scales, dequantised weights, int8 products. So that side is
+the real one of the installed version, whatever it is, and only the library under it is replaced.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 class _Loader(importlib.abc.Loader):
     """Runs the module without looking for a GPU, and then gives it the stand-in."""
 
-    def __init__(self, loader: Any, library: NativeStandIn) -> None:  # noqa: ANN401 - any loader
+    def __init__(self, loader: Any, library: NativeStandIn) -> None:
         self._loader = loader
         self._library = library
 

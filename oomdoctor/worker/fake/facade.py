@@ -105,6 +105,12 @@ def answers(card: CardSpec, tracker: Tracker) -> dict[str, object]:
     def always(value: object) -> Callable[..., Any]:
         return lambda *_arguments, **_named: value
 
+    def yes() -> Callable[..., Any]:
+        return always(value=True)
+
+    def no() -> Callable[..., Any]:
+        return always(value=False)
+
     def free() -> tuple[int, int]:
         return max(0, card.total_bytes - tracker.allocated), card.total_bytes
 
@@ -127,11 +133,11 @@ def answers(card: CardSpec, tracker: Tracker) -> dict[str, object]:
     )
     return {
         **{name: always(None) for name in quiet},
-        "is_available": always(True),
-        "is_initialized": always(True),
-        "_is_compiled": always(True),
-        "_is_in_bad_fork": always(False),
-        "is_current_stream_capturing": always(False),
+        "is_available": yes(),
+        "is_initialized": yes(),
+        "_is_compiled": yes(),
+        "_is_in_bad_fork": no(),
+        "is_current_stream_capturing": no(),
         "device_count": always(1),
         "current_device": always(0),
         "get_device_name": always(card.name),
@@ -140,7 +146,7 @@ def answers(card: CardSpec, tracker: Tracker) -> dict[str, object]:
         "get_arch_list": always([f"sm_{card.capability[0]}{card.capability[1]}"]),
         "is_bf16_supported": always(card.capability >= (8, 0)),
         "is_tf32_supported": always(card.capability >= (8, 0)),
-        "can_device_access_peer": always(False),
+        "can_device_access_peer": no(),
         "get_rng_state": random_state,
         "get_rng_state_all": lambda: [random_state()],
         "initial_seed": always(0),
@@ -155,7 +161,7 @@ def answers(card: CardSpec, tracker: Tracker) -> dict[str, object]:
             "reserved_bytes.all.current": tracker.allocated,
             "reserved_bytes.all.peak": tracker.peak,
         },
-        "empty_cache": lambda: tracker.empty_cache(),
+        "empty_cache": tracker.empty_cache,
         "current_stream": always(stream),
         "default_stream": always(stream),
         "stream": on,

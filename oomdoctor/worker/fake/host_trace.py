@@ -36,11 +36,11 @@ class _Counting(TorchDispatchMode):
 
     def __torch_dispatch__(
         self,
-        func: Any,  # noqa: ANN401 - torch's signature
-        types: Any,  # noqa: ANN401, ARG002 - same
+        func: Any,
+        types: Any,
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:  # noqa: ANN401 - same
+    ) -> Any:
         """Run an operator and look at its results."""
         if func is torch.ops.aten._local_scalar_dense.default:
             return self._item(func, args[0])
@@ -50,7 +50,7 @@ class _Counting(TorchDispatchMode):
                 self._see(one, str(func))
         return result
 
-    def _item(self, func: Any, tensor: torch.Tensor) -> Any:  # noqa: ANN401 - torch's signature
+    def _item(self, func: Any, tensor: torch.Tensor) -> Any:
         try:
             return func(tensor)
         except Exception:  # noqa: BLE001 - each version has its own error for "no value"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from oomdoctor.worker.errors import ShimFailedError
 from oomdoctor.worker.fake.shapes import Shapes, View, build, tensors_in
 from oomdoctor.worker.fake.wrappers import Wrappers
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from oomdoctor.worker.fake.values import Values
     from oomdoctor.worker.fake.workspaces import Workspaces
 
-FUNCTIONS = "packaged/ATen/native/native_functions.yaml"
+FUNCTIONS = "torchgen/packaged/ATen/native/native_functions.yaml"
 CPU_KERNELS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 VIEWS = (
     *("as_strided", "view", "_reshape_alias", "unfold", "view_as_real", "view_as_complex"),
@@ -73,9 +74,9 @@ class Kernels:
 
     def override(self, name: str, function: Callable[..., object], key: str = "CUDA") -> None:
         """Let a function of ours run where torch has a composite operator."""
-        library = torch.library.Library(name.split("::")[0], "IMPL")
+        library = torch.library.Library(name.split("::", maxsplit=1)[0], "IMPL")
 
-        def kernel(*arguments: Any, **named: Any) -> object:  # noqa: ANN401 - any operator's
+        def kernel(*arguments: Any, **named: Any) -> object:
             self.wrappers.drop()
             result = function(*arguments, **named)
             self.wrappers.saw((*arguments, *named.values(), result))
@@ -87,12 +88,12 @@ class Kernels:
     def _kernel(self, name: str) -> Callable[..., object]:
         operator = overload(name)
 
-        def kernel(*arguments: Any, **named: Any) -> object:  # noqa: ANN401 - any operator's
+        def kernel(*arguments: Any, **named: Any) -> object:
             return self.call(operator, *arguments, **named)
 
         return kernel
 
-    def call(self, operator: OpOverload, *arguments: Any, **named: Any) -> object:  # noqa: ANN401 - any operator's
+    def call(self, operator: OpOverload, *arguments: Any, **named: Any) -> object:
         """Run one operator."""
         wrappers = self.wrappers
         wrappers.drop()
@@ -240,18 +241,17 @@ def cuda_operators() -> list[str]:
 
 def declared_for_cuda() -> list[str]:
     """Return the operators that torch's list of functions gives CUDA kernels."""
-    import torchgen
-
-    path = Path(torchgen.__file__).parent / FUNCTIONS
+    path = Path(torch.__file__).parents[1] / FUNCTIONS
+    if not path.exists():
+        raise ShimFailedError(f"this torch comes without {FUNCTIONS}")
     names: list[str] = []
     name = ""
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("- func: "):
             name = line[8 : line.index("(")]
-        elif name and "CUDA" in line and re.match(r"\s+[\w, ]*\bCUDA\b[\w, ]*:", line):
-            names.append(name)
-            name = ""
-        elif name and "structured_delegate" in line:  # made from the variant that writes
+        elif (name and "CUDA" in line and re.match(r"\s+[\w, ]*\bCUDA\b[\w, ]*:", line)) or (
+            name and "structured_delegate" in line
+        ):
             names.append(name)
             name = ""
     return names

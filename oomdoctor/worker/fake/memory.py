@@ -10,6 +10,7 @@ the same way as on a card.
 from __future__ import annotations
 
 import ctypes
+import weakref
 from typing import TYPE_CHECKING, Protocol
 
 import torch
@@ -90,6 +91,8 @@ class Ledger(Protocol):
 
 
 _Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_KEPT: list[object] = []
+"""What torch calls and reads when it frees a tensor, which may be after the memory itself is gone."""
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype = ctypes.py_object
 _new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
@@ -109,7 +112,8 @@ class FakeMemory:
         self._spare: list[_Managed] = []
         self._structs: dict[int, _Managed] = {}
         self._lengths: dict[tuple[int, ...], ctypes.Array[ctypes.c_int64]] = {}
-        self._deleter = _Deleter(self._deleted)
+        self._deleter = _Deleter(_told_weakly(self))
+        _KEPT.append((self._deleter, self._structs))
         self._deleter_address = ctypes.cast(self._deleter, ctypes.c_void_p).value
 
     def new(self, geometry: Geometry, operator: str) -> torch.Tensor:
@@ -189,6 +193,18 @@ class FakeMemory:
         if tensor.device.type != "cuda":
             return None
         return self.owners.get(base_of(tensor))
+
+
+def _told_weakly(memory: FakeMemory) -> Callable[[int], None]:
+    """Return a function that tells a memory what torch frees, as long as there is that memory."""
+    known = weakref.ref(memory)
+
+    def freed(here: int) -> None:
+        found = known()
+        if found is not None:
+            found._deleted(here)
+
+    return freed
 
 
 def base_of(tensor: torch.Tensor) -> int:

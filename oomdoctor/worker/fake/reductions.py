@@ -205,6 +205,5 @@ def _join(left: _Dimension, right: _Dimension) -> bool:
     if left.size == 1 or right.size == 1:
         return True
     return (
-        left.size * left.stride == right.stride
-        and left.size * left.out_stride == right.out_stride
+        left.size * left.stride == right.stride and left.size * left.out_stride == right.out_stride
     )

@@ -26,7 +26,7 @@ def require_fake_card() -> None:
 
     check_slots(header_slots())
     version = str(torch.__version__)
-    if version.split("+")[0] in PROVEN and torch.version.cuda is None:
+    if version.split("+", maxsplit=1)[0] in PROVEN and torch.version.cuda is None:
         return
     status = _status_of_child()
     if status != PASSED:

@@ -111,7 +111,7 @@ def _key(value: object) -> object:
     return (value, type(value))
 
 
-def _meta(value: Any, seen: list[torch.Tensor]) -> Any:  # noqa: ANN401 - an operator's argument
+def _meta(value: Any, seen: list[torch.Tensor]) -> Any:
     """Return the argument with meta tensors, and collect these."""
     if isinstance(value, torch.Tensor):
         twin = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=META)

@@ -3,10 +3,10 @@
 Two things in torch ask for a device. c10 keeps a *device guard* for each kind of device: a build
 without CUDA has none, and any op that needs one aborts the process. torch puts a guard that does
 nothing in the place of one that counts no devices (`_ensureCUDADeviceGuardSet`), so a guard whose
-every method answers 0 is registered first. ATen keeps *CUDA hooks*, an object on the heap: its table of
-virtual methods is copied, and in the copy `isBuilt` answers 1 and `hasPrimaryContext` 0. Which
-entries these are is counted in the header that the wheel holds. A wrong entry ends the process,
-so the whole is tried in a process of its own (`selftest`) before a worker relies on it.
+every method answers 0 is registered first. ATen keeps *CUDA hooks*, an object on the heap: its
+table of virtual methods is copied, and in the copy `isBuilt` answers 1 and `hasPrimaryContext` 0.
+Which entries these are is counted in the header that the wheel holds. A wrong entry ends the
+process, so the whole is tried in a process of its own (`selftest`) before a worker relies on it.
 
 Works on Linux (Itanium C++ ABI). Whoever installed it leaves with `os._exit`: torch's static
 destructors do not expect the changed tables.

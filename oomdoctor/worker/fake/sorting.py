@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
-
 from oomdoctor.record import NamedTuple
 from oomdoctor.worker.fake.reductions import Reduction, buffers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import torch
 
     from oomdoctor.worker.fake.workspaces import Call, Scratch
 
@@ -27,19 +27,27 @@ PARTIAL_ROWS = 10  # gradients of one index that one thread of an embedding adds
 
 
 class Tiles(NamedTuple):
-    """Elements per block: radix sort by keys of 4 and of 8 bytes, runs of keys, selection."""
+    """Elements per block: radix sort by keys of 4 and of 8 bytes, runs of keys, selection.
+
+    `counting` is the workspace of counting many elements, in bytes.
+    """
 
     radix4: int
     radix8: int
     unique: int
     select: int
+    counting: int
     scan8: int = 896
     scan4: int = 1920
 
 
 TILES: dict[tuple[int, int], Tiles] = {
-    (8, 0): Tiles(3072, 3840, 1344, 2304),
-    (9, 0): Tiles(5376, 4608, 4992, 4096),
+    (7, 5): Tiles(2816, 2816, 320, 640, 4607),
+    (8, 0): Tiles(3072, 3840, 1344, 2304, 4607),
+    (8, 6): Tiles(3072, 3840, 320, 640, 4607),
+    (9, 0): Tiles(5376, 4608, 4992, 4096, 5631),
+    (10, 0): Tiles(5376, 4608, 4992, 3584, 6399),
+    (12, 0): Tiles(5376, 4608, 4992, 3584, 7167),
 }
 
 
@@ -123,7 +131,9 @@ def by_index(scratch: Scratch, count: int, rows: int, tiles: Tiles) -> list[int]
     return taken
 
 
-def embedding_backward(call: Call, scratch: Scratch, make: Callable[[], torch.Tensor]) -> torch.Tensor:
+def embedding_backward(
+    call: Call, scratch: Scratch, make: Callable[[], torch.Tensor]
+) -> torch.Tensor:
     """Make an embedding's gradient as the CUDA kernel does: from many indices on by sorting."""
     gradient, indices, rows = call.arguments[:3]
     count = indices.numel()
@@ -182,7 +192,7 @@ def _check_range(scratch: Scratch, counts: list[int], processors: int) -> None:
 def nonzero(scratch: Scratch, count: int, capability: tuple[int, int]) -> None:
     """Take what counting the elements that are not zero needs."""
     scratch.take(4)
-    scratch.use(1 if count <= BITONIC else 5631 if capability >= (9, 0) else 4607)
+    scratch.use(1 if count <= BITONIC else tiles_of(capability).counting)
 
 
 def select_bytes(count: int, capability: tuple[int, int]) -> int:

@@ -1,4 +1,4 @@
-"""Operators that are written out: those that make tensors, copy between card and host, or read values."""
+"""Operators that are written out: makers of tensors, copies to and from the host, readers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Special:
         *,
         dtype: torch.dtype | None = None,
         memory_format: torch.memory_format | None = None,
-        **_named: Any,  # noqa: ANN401 - layout, device, pin_memory
+        **_named: Any,
     ) -> torch.Tensor:
         """Return an empty tensor, contiguous or in a memory format."""
         strides = contiguous_strides(size)
@@ -70,7 +70,7 @@ class Special:
         stride: Sequence[int],
         *,
         dtype: torch.dtype | None = None,
-        **_named: Any,  # noqa: ANN401 - layout, device, pin_memory
+        **_named: Any,
     ) -> torch.Tensor:
         """Return an empty tensor with these strides."""
         geometry = (tuple(size), tuple(stride), dtype or torch.get_default_dtype())
@@ -80,7 +80,7 @@ class Special:
         self,
         target: torch.Tensor,
         source: torch.Tensor,
-        non_blocking: bool = False,  # noqa: FBT001, FBT002 - torch passes it by place
+        non_blocking: bool = False,  # noqa: FBT002 - torch passes it by place
     ) -> torch.Tensor:
         """Copy within the card, from the host, or to it."""
         if target.numel() == 0:
@@ -121,7 +121,10 @@ class Special:
             source.expand_as(target).contiguous()
 
     def dropout(
-        self, source: torch.Tensor, _probability: float, _train: bool | None  # noqa: FBT001 - torch's signature
+        self,
+        source: torch.Tensor,
+        _probability: float,
+        _train: bool | None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the result and the mask, which is made first."""
         name = "aten.native_dropout.default"
@@ -130,7 +133,7 @@ class Special:
         mask = self._memory.new((size, strides, torch.bool), name)
         return self._memory.new((size, strides, source.dtype), name), mask
 
-    def embedding_backward(self, *arguments: Any) -> torch.Tensor:  # noqa: ANN401 - torch's signature
+    def embedding_backward(self, *arguments: Any) -> torch.Tensor:
         """Return the gradient of an embedding's weights."""
         gradient, _, rows = arguments[:3]
         size = (rows, gradient.shape[-1])
@@ -172,9 +175,7 @@ class Special:
                 places.append(one)
         return places
 
-    def index(
-        self, tensor: torch.Tensor, indices: Sequence[torch.Tensor | None]
-    ) -> object:
+    def index(self, tensor: torch.Tensor, indices: Sequence[torch.Tensor | None]) -> object:
         """Return elements by index or by mask."""
         operator = torch.ops.aten.index.Tensor
         return self._kernels.make(operator, (tensor, self._places(indices)), {})
@@ -184,7 +185,7 @@ class Special:
         tensor: torch.Tensor,
         indices: Sequence[torch.Tensor | None],
         values: torch.Tensor,
-        *arguments: Any,  # noqa: ANN401 - accumulate, unsafe
+        *arguments: Any,
     ) -> torch.Tensor:
         """Write elements by index or by mask."""
         operator = torch.ops.aten._index_put_impl_.default

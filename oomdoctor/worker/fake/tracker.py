@@ -17,7 +17,6 @@ from oomdoctor.memory.stream import Allocation, Mark, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
     from typing import Protocol
 
     class Finder(Protocol):
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
         def number_of(self, tensor: torch.Tensor) -> int | None:
             """Return its number, None where there is none."""
+
 
 UNNAMED = ("aten.empty", "aten.new_empty")
 WORKSPACE = "workspace"
@@ -64,7 +64,7 @@ class Tracker:
         self.events: list[int] = []
         self.marks: list[Mark] = []
         self.assumptions: dict[str, None] = {}
-        self._sizes: list[int] = []
+        self.sizes: list[int] = []
         self._operators: list[str] = []
         self._modules: list[str] = []
         self._places: list[tuple[str, str]] = []
@@ -83,8 +83,8 @@ class Tracker:
 
     def alloc(self, size: int, operator: str) -> int:
         """Take down an allocation and return its number."""
-        number = len(self._sizes)
-        self._sizes.append(size)
+        number = len(self.sizes)
+        self.sizes.append(size)
         self._operators.append(operator)
         self._unnamed = operator.startswith(UNNAMED)
         self._modules.append(self._module())
@@ -97,7 +97,7 @@ class Tracker:
     def free(self, number: int) -> None:
         """Take down that an allocation is freed."""
         self.events.append(~number)
-        self.allocated -= -(-self._sizes[number] // 512) * 512
+        self.allocated -= -(-self.sizes[number] // 512) * 512
 
     def take(self, size: int, name: str) -> int:
         """Take down memory that a kernel takes for itself, and return its number."""
@@ -111,7 +111,7 @@ class Tracker:
 
     def name_last(self, number: int, operator: str) -> None:
         """Name what wrote into the last allocation, if that is the one with this number."""
-        if number == len(self._sizes) - 1:
+        if number == len(self.sizes) - 1:
             self._operators[number] = operator
             self._unnamed = False
 
@@ -188,14 +188,14 @@ class Tracker:
             name = type(module).__name__
         thread = self._threads.setdefault(threading.get_ident(), _Thread())
         thread.modules.append(name)
-        thread.note(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
+        thread.note(torch.autograd._get_sequence_nr())
 
     def _leave(self, _module: torch.nn.Module, _arguments: object, _result: object) -> None:
         # a forward hook that returns something would replace the module's result
         thread = self._threads.get(threading.get_ident())
         if thread is not None and thread.modules:
             thread.modules.pop()
-            thread.note(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
+            thread.note(torch.autograd._get_sequence_nr())
 
     def close(self) -> None:
         """Stop following modules."""
@@ -211,7 +211,7 @@ class Tracker:
         allocations = [
             Allocation(size, operator, module, place[0], place[1], categories.get(number, ""))
             for number, (size, operator, module, place) in enumerate(
-                zip(self._sizes, self._operators, self._modules, self._places, strict=True)
+                zip(self.sizes, self._operators, self._modules, self._places, strict=True)
             )
         ]
         return Stream(

@@ -134,7 +134,7 @@ class Values:
         name: str,
         arguments: tuple[Any, ...],
         named: Mapping[str, Any],
-        results: Any,  # noqa: ANN401 - tensors, perhaps among others
+        results: Any,
     ) -> bool:
         """Run the operator on shadows; False where an input is unknown."""
         if torch.Tag.nondeterministic_seeded in operator.tags:
@@ -159,7 +159,7 @@ class Values:
                     place.copy_(values)
         return True
 
-    def _twin(self, value: Any, blank: set[int]) -> tuple[bool, Any]:  # noqa: ANN401 - an argument
+    def _twin(self, value: Any, blank: set[int]) -> tuple[bool, Any]:
         """Return whether an argument is known, and its shadow."""
         if isinstance(value, torch.Tensor):
             found = self._place(value) if id(value) in blank else self.of(value)

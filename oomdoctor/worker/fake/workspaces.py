@@ -42,7 +42,7 @@ class Call(NamedTuple):
     result: Any
     card: CardSpec
 
-    def argument(self, place: int, name: str, default: object = None) -> Any:  # noqa: ANN401 - an operator's argument
+    def argument(self, place: int, name: str, default: object = None) -> Any:
         """Return an argument by its place or its name."""
         if place < len(self.arguments):
             return self.arguments[place]
@@ -167,10 +167,10 @@ def _reduce(call: Call, scratch: Scratch, partial: int, dimensions: object) -> N
     gone = {one % rank for one in dimensions} if dimensions and rank else set(range(rank))  # type: ignore[attr-defined]
     output = call.result[0] if isinstance(call.result, tuple) else call.result
     width = source.itemsize
-    if call.name.startswith(("sum", "prod")) and source.dtype != output.dtype:
-        if not (source.is_floating_point() and output.dtype == torch.float32):
-            scratch.take(source.numel() * output.itemsize)  # the input in the dtype of the sum
-            width = output.itemsize
+    adds_up = call.name.startswith(("sum", "prod")) and source.dtype != output.dtype
+    if adds_up and not (source.is_floating_point() and output.dtype == torch.float32):
+        scratch.take(source.numel() * output.itemsize)  # the input in the dtype of the sum
+        width = output.itemsize
     reduction = Reduction(
         tuple(source.shape),
         source.stride(),

@@ -81,7 +81,7 @@ class Wrappers:
             before >= 2
             and reference() is None
             and product.grad_fn is not None
-            and product.grad_fn._saved_other.item() == 1  # type: ignore[attr-defined]
+            and product.grad_fn._saved_other.item() == 1
         )
 
     def saw(self, values: Iterable[object]) -> None:
@@ -102,7 +102,11 @@ class Wrappers:
             return
         for reference in seen:
             tensor = reference()
-            if tensor is None or sys.getrefcount(tensor) != ALONE or type(tensor) is not torch.Tensor:
+            if (
+                tensor is None
+                or sys.getrefcount(tensor) != ALONE
+                or type(tensor) is not torch.Tensor
+            ):
                 continue
             impl = tensor._cdata
             count = _word(impl + COUNT)
