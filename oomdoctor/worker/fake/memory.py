@@ -92,7 +92,7 @@ class Ledger(Protocol):
 
 _Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _KEPT: list[object] = []
-"""What torch calls and reads when it frees a tensor, which may be after the memory itself is gone."""
+"""What torch calls and reads to free a tensor, perhaps after the memory itself is gone."""
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype = ctypes.py_object
 _new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
