@@ -74,7 +74,7 @@ class FreeStacks:
         return self._take(after)
 
     def take_of_a_peer(self, index: int) -> Stack | None:
-        """Take the stack of another rank that breaks off shortly before the line of this one.
+        """Take the stack of another rank that breaks off next to the line of this one.
 
         Ranks run the same code, and people cut from what they all print at once: the frames of
         one and the message of another stay.
@@ -87,9 +87,9 @@ class FreeStacks:
             for (_, other), own in self._stacks.items()
             if other not in (None, rank)
             for stack in own
-            if stack.frames and stack.ending is None and 0 < index - stack.last <= _PEER_LINES
+            if stack.frames and stack.ending is None and _gap(stack, index) <= _PEER_LINES
         )
-        return self._take(sorted(peers, key=lambda stack: -stack.last))
+        return self._take(sorted(peers, key=lambda stack: _gap(stack, index)))
 
     def _take(self, wanted: Iterable[Stack]) -> Stack | None:
         """Take the first of `wanted` that is still there."""
@@ -110,3 +110,8 @@ class FreeStacks:
         own = self._writer(end)
         between = self._document.lines[start + 1 : end]
         return sum(1 for line in between if (line.stream, line.rank) == own)
+
+
+def _gap(stack: Stack, index: int) -> int:
+    """Count the lines from a stack to a line before or behind it."""
+    return max(index - stack.last, stack.first - index)

@@ -92,6 +92,8 @@ def quoted_code(document: Document, index: int) -> Stack | None:
             continue
         if len(other.text) > _CODE_CHARS or _code_line().match(other.text) is None:
             return None
+        if before and _warning().search(document.lines[before - 1].text) is not None:
+            return None
         code = other.text.strip()
         frame = Frame("", None, "", code, before, before)
         return Stack(frames=(frame,), rank=line.rank, stream=line.stream, first=before, last=before)
@@ -241,6 +243,12 @@ def _call() -> re.Pattern[str]:
 def _product() -> re.Pattern[str]:
     """Match code whose first operation is a matrix product: `scores = q @ k.transpose(1, 2)`."""
     return re.compile(r"(?:return |[\w., \[\]]+ = )?[\w.\[\]:, ]+ @ ")
+
+
+@cache
+def _warning() -> re.Pattern[str]:
+    """Match the first line of a Python warning; the second one is the code that it is about."""
+    return re.compile(r"\.py:\d+: \w*Warning: ")
 
 
 @cache

@@ -120,6 +120,14 @@ def test_code_that_stands_alone_before_the_message_is_a_stack_of_one() -> None:
     assert "trace.file" not in found
 
 
+def test_the_code_of_a_warning_is_no_stack() -> None:
+    warned = (
+        "/opt/torch/cuda/graphs.py:82: UserWarning: nothing was captured\n  graph.capture_end()"
+    )
+
+    assert quoted_code(document_of(f"{warned}\nCUDA out of memory."), 2) is None
+
+
 @pytest.mark.parametrize("prose", ["step 3 done (in 4 s): fine", "loading model", "lr = 3"])
 def test_prose_before_the_message_is_no_code(prose: str) -> None:
     assert quoted_code(document_of(f"{prose}\nCUDA out of memory."), 1) is None

@@ -99,6 +99,13 @@ def test_code_alone_above_its_carets_tells_the_operator() -> None:
     assert value(failure, "run.operator") == "scaled_dot_product_attention"
 
 
+def test_frames_that_break_off_behind_it_serve_the_message_of_another_rank() -> None:
+    lines = raw_text("tracebacks", "frames_of_one_rank_message_of_another.txt").splitlines()
+    failure = read("\n".join([lines[-1], *lines[:-1]])).failures[0]
+
+    assert (failure.rank, value(failure, "run.phase")) == (3, "forward")
+
+
 def test_frames_that_break_off_serve_the_message_of_another_rank() -> None:
     failure = trace("frames_of_one_rank_message_of_another").failures[0]
 
