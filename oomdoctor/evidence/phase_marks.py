@@ -185,7 +185,8 @@ MARKS: tuple[Mark, ...] = (
         " _initialize_model make_layers",
         files="vllm/model_executor/model_loader/ sglang/srt/model_loader/"
         " text_generation_server/utils/weights",
-        calls=".from_pretrained( load_checkpoint_in_model( safe_open(",
+        calls=".from_pretrained( load_checkpoint_in_model( safe_open( load_model( build_model("
+        " create_model( init_model( setup_model( load_pretrained(",
     ),
     Mark(
         "backward",

@@ -47,6 +47,8 @@ STACKS = [
     ("load", "vllm/worker/worker.py init_device|vllm/model_executor/models/qwen2.py __init__"),
     ("load", "sglang/srt/managers/scheduler.py __init__|sglang/srt/models/qwen2.py __init__"),
     ("load", "app.py main|faster_whisper/transcribe.py __init__"),
+    ("load", "sft/workflow.py run_sft model = load_model(tokenizer, args, is_trainable=True)"),
+    ("load", "tools/train.py main model = build_model(cfg.model).cuda()"),
     ("serve-profile", ("text_generation_server/server.py Warmup|text_generation_server/models/"
      "flash_causal_lm.py warmup|text_generation_server/models/custom_modeling/m.py forward")),
     ("prepare", ("t.py main|accelerate/accelerator.py prepare_model|torch/nn/parallel/"
