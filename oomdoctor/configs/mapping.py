@@ -13,7 +13,7 @@ from oomdoctor.model.enums import Origin
 from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from oomdoctor.configs.claims import Convert, Table
     from oomdoctor.configs.setting import Setting, Settings
@@ -99,7 +99,7 @@ def facts_of(settings: Settings, dialect: Dialect) -> tuple[Fact, ...]:
         for claim in claims_of(row, dialect)
         if claim.value != row.value or not open_keys.is_open(row.value)
     )
-    pairs = [*ranks(settings), *pairs, *common_derived(settings)]
+    pairs = [*ranks(settings), *_ranks_apart(settings, pairs), *common_derived(settings)]
     if dialect.name != "python":  # a script has several calls, each of its own
         pairs += contradictions.read(settings)
     task = next((pair for pair in pairs if pair[0].key == "job.task"), None)
@@ -110,6 +110,20 @@ def facts_of(settings: Settings, dialect: Dialect) -> tuple[Fact, ...]:
     facts = unique(fact_of(claim, row.quote) for claim, row in pairs)
     rows = ((row, converter(row.path, dialect)) for row in settings if row.path)
     return (*facts, *open_keys.fact(rows, facts))
+
+
+def _ranks_apart(
+    settings: Settings, pairs: Sequence[tuple[Claim, Setting]]
+) -> Iterator[tuple[Claim, Setting]]:
+    """Drop a world size of one where it counts nodes: `--multiprocessing-distributed`."""
+    spawns = settings.first("multiprocessing_distributed")
+    if spawns is None or spawns.value is False:
+        yield from pairs
+        return
+    yield Claim("dist.kind", "ddp"), spawns
+    for claim, row in pairs:
+        if claim.key != "dist.world_size" or claim.value != 1:
+            yield claim, row
 
 
 def unique(facts: Iterable[Fact]) -> tuple[Fact, ...]:

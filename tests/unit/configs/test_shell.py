@@ -198,3 +198,13 @@ def test_a_placeholder_in_angle_brackets_is_a_value() -> None:
     (settings,) = [fact.value for fact in reading.facts if fact.key == "job.settings"]
 
     assert settings == "dtype = <type>\nseed = 1"
+
+
+@pytest.mark.parametrize(("flags", "size"), [("", 1), (" --multiprocessing-distributed", None)])
+def test_a_world_of_one_that_starts_a_rank_per_card_counts_nodes(
+    flags: str, size: int | None
+) -> None:
+    text = f"python main.py --dist-url tcp://localhost:29500 --world-size 1 --rank 0{flags}\n"
+    facts = {fact.key: fact.value for one in read_config(text, name="run.sh") for fact in one.facts}
+
+    assert facts.get("dist.world_size") == size
