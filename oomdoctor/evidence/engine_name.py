@@ -111,7 +111,7 @@ BUFFERS = (
     Word("buffer for kv cache", "cache"),
     Word("failed to allocate kv cache", "cache"),
     Word("failed to allocate the kv cache", "cache"),
-    Word("llama_kv_cache", "cache", r"kv_cache\w*\S* (?:failed|.*failed to (?:allocate|init))"),
+    Word("llama_kv_cache", "cache", r"kv_cache\w*\S* (?!.*compute).*failed"),
     Word("compute buffers", "compute", r"failed to allocate compute (?:pp |tg )?buffers"),
     Word("compute pp buffers", "compute"),
     Word("graph_reserve: failed", "compute"),

@@ -57,6 +57,7 @@ class _Builder:
     table: Table | None = None
     named_at: int = -NAME_REACH
     in_processes: bool = False
+    bare: bool = False
     in_mig: bool = False
 
     def take(self, index: int, line: LogLine) -> None:
@@ -146,8 +147,11 @@ class _Builder:
         if rows.starts_processes(line.text):
             if self.in_processes:
                 self._close()
-            self.in_processes, self.in_mig = True, False
+            self.in_processes, self.in_mig, self.bare = True, False, False
             self._current(index)
+            return
+        if self.in_processes and self._closes_bare(line.text):
+            self._say_empty(index, self.document.quote(line))
             return
         if "running processes found" in line.text.lower() and "NPU" not in line.text:
             self._say_empty(index, self.document.quote(line))
@@ -155,6 +159,11 @@ class _Builder:
         row = rows.process_row(self.document, line)
         if row is not None:
             self._add_row(index, row)
+
+    def _closes_bare(self, text: str) -> bool:
+        """Say whether the process section ends right below its head: older drivers say no word."""
+        bare, self.bare = self.bare, text.lstrip(" >").startswith("|====")
+        return bare and text.lstrip(" >").startswith("+----")
 
     def _say_empty(self, index: int, quote: Quote) -> None:
         table = self._current(index)

@@ -55,3 +55,9 @@ def test_a_component_that_tensorrt_llm_could_not_create_is_the_buffer_that_faile
         "serve.engine": "tensorrt-llm",
         "serve.failed_buffer": "cache",
     }
+
+
+def test_a_cache_that_is_shifted_fails_for_want_of_a_compute_buffer() -> None:
+    text = "llama_kv_cache_update_impl: failed to allocate compute buffers"
+
+    assert values(read_text(engine_name, text)).get("serve.failed_buffer") == "compute"

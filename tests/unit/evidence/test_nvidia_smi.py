@@ -89,6 +89,22 @@ def test_an_empty_process_table_is_stated_and_closes_the_table() -> None:
     )
 
 
+def test_a_process_section_without_rows_and_words_is_empty() -> None:
+    table = (
+        "|   0  GeForce RTX ...  Off  | 00000000:3B:00.0 Off |                  N/A |\n"
+        "| 30%   41C    P8    21W / 250W |   9120MiB / 11019MiB |      0%      Default |\n"
+        "| Processes:                                                       GPU Memory |\n"
+        "|  GPU       PID   Type   Process name                             Usage      |\n"
+        "|=============================================================================|\n"
+    )
+    bottom = f"+{'-' * 77}+\n"
+
+    assert values(read_text(nvidia_smi, table + bottom)).get("gpu.process_table_empty") is True
+    row = "|    0     14220      C   python                                      9001MiB |\n"
+    full = values(read_text(nvidia_smi, table + row + bottom))
+    assert full.get("gpu.process_table_empty") is False
+
+
 def test_rows_make_the_table_not_empty() -> None:
     text = PROCESS.format(memory="26167MiB")
 
