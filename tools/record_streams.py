@@ -146,7 +146,7 @@ class Told:
             self.segments[action] += 1
 
 
-def record(job: Job, card: CardSpec, settings: str) -> Stream:
+def record(job: Job, card: CardSpec, settings: str, loop: str = "worker") -> Stream:
     """Run a job on the card that this process has, and return its stream."""
     import torch
 
@@ -154,9 +154,12 @@ def record(job: Job, card: CardSpec, settings: str) -> Stream:
 
     torch.cuda.init()
     recorder = Recorder(torch)
-    run_job(job, torch.device("cuda"), recorder)
-    recorder.end_phase()
-    names = ("transformers", "peft", "bitsandbytes")
+    if loop == "worker":
+        run_job(job, torch.device("cuda"), recorder)
+        recorder.end_phase()
+    else:
+        importlib.import_module("tools.stream_trainers").run_trainer(loop, job, recorder)
+    names = ("transformers", "peft", "bitsandbytes", "trl", "accelerate")
     versions = {"torch": torch.__version__, "cuda": torch.version.cuda} | {
         name: sys.modules[name].__version__ for name in names if name in sys.modules
     }
@@ -164,6 +167,7 @@ def record(job: Job, card: CardSpec, settings: str) -> Stream:
         "job": encode(job),
         "card": encode(card),
         "settings": settings,
+        "loop": loop,
         "versions": versions,
     }
     return recorder.stream(facts, f"recorded from the CUDA code of torch {torch.__version__}")
@@ -195,7 +199,7 @@ def record_one(path: Path) -> None:
     os.environ["OOMDOCTOR_VIRTUAL_LOG"] = str(path.with_suffix(".log"))
     wanted = json.loads(path.read_text(encoding="utf-8"))
     job, card = decode(Job, wanted["job"]), decode(CardSpec, wanted["card"])
-    stream = record(job, card, wanted["settings"])
+    stream = record(job, card, wanted["settings"], wanted["loop"])
     path.with_suffix(".stream").write_text(json.dumps(to_json(stream)), encoding="utf-8")
 
 
@@ -213,7 +217,8 @@ def record_there(chosen: dict[str, Recorded], python: str) -> None:
         paths = {name: Path(folder) / f"{name}.asked" for name in chosen}
         for name, path in paths.items():
             wanted = {"job": encode(chosen[name].job), "card": encode(spec)}
-            text = json.dumps({**wanted, "settings": first.settings})
+            how = {"settings": first.settings, "loop": chosen[name].loop}
+            text = json.dumps({**wanted, **how})
             path.write_text(text, encoding="utf-8")
         done = run_python(
             [__file__, "--here", *map(str, paths.values())],

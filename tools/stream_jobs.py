@@ -1,8 +1,8 @@
 """The jobs whose streams of allocations are recorded for `fixtures/streams`.
 
-Together they take every path of the tracer that a causal model has: dtypes, adapters, quantised
-bases, checkpointing, attention on three kinds of cards, optimizers, evaluation and generation.
-Most models have their real widths and few layers, so that a recording stays small.
+Together they take every path of the tracer: dtypes, adapters, quantised bases, checkpointing,
+attention on three kinds of cards, optimizers, evaluation, generation. Most models have their real
+widths and few layers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from oomdoctor.model.job import (
     OptimizerSpec,
     QuantSpec,
 )
-from oomdoctor.record import dataclass
+from oomdoctor.record import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,11 +48,15 @@ ALL = ("all-linear",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A job, the card it runs on, and the settings of the allocator."""
+    """A job, the card it runs on, and the settings of the allocator.
+
+    `loop` is the worker's own, or transformers, trl-sft or trl-dpo: that library's.
+    """
 
     job: Job
     card: str = A100
     settings: str = ""
+    loop: str = "worker"
 
 
 def model(name: str, layers: int | None = None) -> ModelSpec:
@@ -81,7 +85,7 @@ def _pictures(spec: ModelSpec, **changes: Any) -> Job:
 
 def jobs() -> dict[str, Recorded]:
     """Return all jobs by the names of their files."""
-    kinds = (_full, _adapters, _quantised, _optimizers, _other_phases, _other_tasks)
+    kinds = (_full, _adapters, _quantised, _optimizers, _other_phases, _other_tasks, _libraries)
     return {name: one for kind in kinds for name, one in kind()}
 
 
@@ -108,14 +112,8 @@ def _full() -> Iterator[tuple[str, Recorded]]:
     yield "half-padded-sm90", Recorded(job=_half(padded=True), card=H100)
     yield "half-expandable", Recorded(job=_half(), settings="expandable_segments:True")
     yield "gpt2-fp32", Recorded(job=Job(model=model(GPT2), dtype="fp32", batch=2, seq_len=512))
-    yield (
-        "gpt2-autocast-accumulated",
-        Recorded(
-            job=Job(
-                model=model(GPT2, 6), dtype="fp32", amp="bf16", batch=2, seq_len=512, grad_accum=2
-            )
-        ),
-    )
+    gpt2 = Job(model=model(GPT2, 6), dtype="fp32", amp="bf16", batch=2, seq_len=512, grad_accum=2)
+    yield "gpt2-autocast-accumulated", Recorded(job=gpt2)
     yield (
         "llama2-7b-full-checkpointed",
         Recorded(job=Job(model=model(LLAMA2_7B, 4), seq_len=2048, checkpointing="non-reentrant")),
@@ -247,11 +245,6 @@ def _other_phases() -> Iterator[tuple[str, Recorded]]:
             job=_half(task="generation", optimizer=None, generation=generation, framework="torch")
         ),
     )
-    long = GenerationSpec(batch=4, prompt=128, new_tokens=6, cache="static")
-    yield (
-        "half-generation-static",
-        Recorded(job=_half(task="generation", optimizer=None, generation=long, framework="torch")),
-    )
     yield "half-forward", Recorded(job=_half(task="forward", optimizer=None, framework="torch"))
 
 
@@ -289,3 +282,15 @@ def _other_tasks() -> Iterator[tuple[str, Recorded]]:
     resnet = ModelSpec(name="ResNet-50", config={"model_type": "resnet"}, source="made up")
     yield "resnet-fp32", Recorded(job=_pictures(resnet))
     yield "resnet-sm90", Recorded(job=_pictures(resnet, amp="bf16"), card=H100)
+
+
+def _libraries() -> Iterator[tuple[str, Recorded]]:
+    small = Job(model=tiny(), dtype="fp32", amp="bf16", batch=2, seq_len=256)
+    half = Job(model=model(QWEN_HALF, 2), amp="bf16", batch=2, seq_len=512, framework="trl")
+    wide = LoraSpec(rank=8, targets=QV)
+    yield "loop-trainer", Recorded(job=small, loop="transformers")
+    yield "loop-trl-sft", Recorded(job=replace(half, method="lora", lora=wide), loop="trl-sft")
+    pairs = replace(half, task="dpo", method="lora", lora=wide, reference="adapter-off")
+    yield "loop-trl-dpo-lora", Recorded(job=pairs, loop="trl-dpo")
+    full = replace(half, task="dpo", reference="separate")
+    yield "loop-trl-dpo", Recorded(job=full, loop="trl-dpo")
