@@ -198,7 +198,7 @@ class Runner:
         del gate, up
         out = linear(tape, middle, made.expert_down, shape.hidden)
         del middle
-        weighted = multiply(tape, out, chosen)
+        weighted = cast(tape, multiply(tape, out, chosen), x.width)
         del out, chosen
         total = self._gather(weighted, x.rows)
         if made.shared is not None:

@@ -66,7 +66,8 @@ def of_words(network: Network, x: Value) -> tuple[Value, Block | None]:
     elif job.loss == "chunked":
         loss = _chunks(network, logits)
     else:
-        wide = cast(tape, logits, FP32)
+        plain = network.shape.kind != "decoder" and tape.autocast is None
+        wide = logits if plain else cast(tape, logits, FP32)
         loss = cross_entropy(tape, wide)
         del wide
     tape.kind = kind

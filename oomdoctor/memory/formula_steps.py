@@ -23,7 +23,7 @@ from oomdoctor.memory.tape import (
 
 if TYPE_CHECKING:
     from oomdoctor.memory.formula_shape import Shape
-    from oomdoctor.memory.tape import Param
+    from oomdoctor.memory.tape import Param, Top
     from oomdoctor.model.job import EvalSpec, GenerationSpec, Job
 
 CUBLAS = 8_519_680
@@ -47,6 +47,7 @@ class Steps:
         self.held: list[Block] = []
         self.states: list[Block] = []
         self.logits: Block | None = None
+        self.first: Top | None = None
         self.like_trainer = job.framework in TRAINERS
         self.ranks = max(1, job.sharding.ranks)
         self.tape.keeps_inputs = not at_least(job.versions.get("bitsandbytes", "1"), (0, 42))
@@ -97,8 +98,15 @@ class Steps:
         return param.count * PACKED.get(quant.kind, 1.0)
 
     def step(self, name: str) -> None:
-        """Take one step: all micro-steps, then the optimizer."""
+        """Take one step: all micro-steps, then the optimizer.
+
+        The second one of a trainer that forgets its outputs is the first with states beside it.
+        """
         tape, job = self.tape, self.job
+        if self.first is not None:
+            tape.again(self.first, name, sum(block.size for block in self.states), OPTIMIZER)
+            tape.phases[name] = max(tape.phases[name], tape.phases["step 1"])
+            return
         tape.begin(name)
         if name == "step 1":
             self.held.append(tape.block(2 * CUBLAS, WORKSPACE))
@@ -106,10 +114,10 @@ class Steps:
         inputs = tape.block(3 * 8 * rows * job.seq_len * job.grad_accum, INPUT)
         if job.reference is not None:
             self._reference(rows)
-        for number in range(min(2, job.grad_accum)):
-            if number:
-                tape.module = ""
+        for _ in range(min(2, job.grad_accum)):
             self._micro_step(rows)
+        if self.like_trainer and tape.peak == tape.phases[name]:
+            self.first = tape.top()
         tape.part = "optimizer"
         self._optimize()
         tape.part = "zero-grad"

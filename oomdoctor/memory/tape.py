@@ -11,6 +11,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from oomdoctor.record import NamedTuple
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import TypeAlias
@@ -23,6 +25,14 @@ ACTIVATION, LOGITS, WORKSPACE = "activation", "logits and loss", "workspace"
 TEMPORARY, CACHE, INPUT, COMMUNICATION = "temporary", "kv cache", "input", "communication"
 ROUND = 512
 _HELD_ONCE = 3  # by the node, by a local name, by the call that asks
+
+
+class Top(NamedTuple):
+    """A highest point: its bytes, what it is made of, and where it is."""
+
+    size: int
+    parts: dict[str, int]
+    place: tuple[str, str, str]
 
 
 class Tape:
@@ -38,7 +48,7 @@ class Tape:
         self.parts: dict[str, int] = {}
         self.peak = 0
         self.peak_parts: dict[str, int] = {}
-        self.peak_place = ("", "", "")
+        self.peak_place: tuple[str, str, str] = ("", "", "")
         self.phase = ""
         self.part = ""
         self.module = ""
@@ -71,6 +81,18 @@ class Tape:
         self.phase, self.part = phase, ""
         self.grow(0, WEIGHT)
         self.phases[phase] = max(self.phases.get(phase, 0), self.live)
+
+    def top(self) -> Top:
+        """Return the highest point so far."""
+        return Top(self.peak, self.peak_parts, self.peak_place)
+
+    def again(self, top: Top, phase: str, size: int, part: str) -> None:
+        """Let a point come again in another phase, with `size` more bytes of a part."""
+        self.phases[phase] = max(self.phases.get(phase, 0), top.size + size)
+        if top.size + size > self.peak:
+            self.peak = top.size + size
+            self.peak_parts = {**top.parts, part: top.parts.get(part, 0) + size}
+            self.peak_place = (phase, *top.place[1:])
 
     def block(self, size: float, part: str | None = None) -> Block:
         """Return new storage of so many bytes."""

@@ -270,10 +270,10 @@ def embedding(tape: Tape, weight: Param, rows: int, cols: int) -> Value:
 
 
 def cross_entropy(tape: Tape, logits: Value) -> Value:
-    """Compute the plain loss of fp32 logits: log-probabilities are saved."""
+    """Compute the plain loss in the dtype of the logits: log-probabilities are saved."""
     kind, tape.kind = tape.kind, LOGITS
-    log_probs = tape.value(logits.rows, logits.cols, FP32)
-    source, size = logits.node, logits.rows * logits.cols * FP32
+    log_probs = tape.value(logits.rows, logits.cols, logits.width)
+    source, size = logits.node, logits.size
 
     def back(grad: Block) -> Sequence[Handed]:
         del grad
