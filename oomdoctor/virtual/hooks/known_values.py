@@ -3,13 +3,15 @@
 A program asks a card small questions: is a mask all ones, how many labels count, which rows are
 selected. Here the operators between a copy to the card and such a question also run on the host,
 where all that goes in is known, and what comes out is noted as the card's memory. The kernel itself
-is called as ever, so nothing changes in what is allocated. What is not known stays so, and forgets
-what lay at its place; `all` of something unknown is true, since it asks whether all is well.
+is called as ever, so nothing changes in what is allocated. What is not known stays so, and what lay
+in memory that was given back is forgotten. `all` of something unknown is true, since it asks
+whether all is well.
 """
 
 from __future__ import annotations
 
 import ctypes
+import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -61,6 +63,7 @@ class Card:
         self._unknown = driver.vc_unknown
         self._unknown.argtypes = (address, size)
         self.report = partial(driver.vc_report, b"assumed")
+        self._watched: set[int] = set()
 
     def read(self, tensor: Library) -> Library | None:
         """Return a copy on the host, None where a byte is not known."""
@@ -93,6 +96,19 @@ class Card:
         flat = self.torch.frombuffer(buffer, dtype=tensor.dtype)
         flat.as_strided(tensor.shape, tensor.stride()).copy_(values)
         self._written(tensor.data_ptr(), buffer, size)
+        self._watch(tensor.untyped_storage())
+
+    def _watch(self, storage: Library) -> None:
+        """Forget a tensor's values when its memory is given back, for others to use."""
+        address = storage.data_ptr()
+        if address not in self._watched:
+            self._watched.add(address)
+            watch = weakref.finalize(storage, self._forget, address, storage.nbytes())
+            watch.atexit = False
+
+    def _forget(self, address: int, size: int) -> None:
+        self._watched.discard(address)
+        self._unknown(address, size)
 
 
 def span(tensor: Library) -> int:
