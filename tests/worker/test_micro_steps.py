@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from oomdoctor.worker.run.training import _micro_steps  # noqa: E402 - needs torch
+from oomdoctor.worker.run.training import _micro_steps
 
 
 @pytest.mark.parametrize(
