@@ -57,7 +57,7 @@ def trace(request: Mapping[str, Any]) -> Stream:
 
 def main() -> None:
     """Answer each line."""
-    for name in ("litgpt", "liger_ops", "peft_comparison"):
+    for name in ("litgpt", "liger_ops", "peft_comparison", "transformers_2023"):
         importlib.import_module(f"benchmarks.twins.{name}")
     for line in sys.stdin:
         request = json.loads(line)
