@@ -39,6 +39,7 @@ class FakeCard:
     def __enter__(self) -> FakeCard:  # noqa: PYI034 - not made to be derived from
         """Let torch see the card."""
         self._shim.install()
+        self._shim.keep(self.memory)
         self._facade.install()
         self.kernels.install()
         for key in ("AutogradCUDA", "CUDA"):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from oomdoctor.worker.fake.cuda_streams import recording
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from oomdoctor.model.job import CardSpec
     from oomdoctor.worker.fake.tracker import Tracker
@@ -35,71 +36,9 @@ class Properties:
         self.uuid = "00000000-0000-0000-0000-000000000000"
 
 
-class Stream:
-    """A CUDA stream on which nothing waits."""
-
-    def __init__(self, *_arguments: object, **_named: object) -> None:
-        """Make the default stream, whatever was asked for."""
-        self.cuda_stream = 0
-        self.stream_id = 0
-        self.device_index = 0
-        self.device_type = 1
-        self.device = torch.device("cuda", 0)
-        self.priority = 0
-
-    def query(self) -> bool:
-        """Say that all is done."""
-        return True
-
-    def synchronize(self) -> None:
-        """Wait for nothing."""
-
-    def wait_stream(self, _other: object) -> None:
-        """Wait for nothing."""
-
-    def wait_event(self, _event: object) -> None:
-        """Wait for nothing."""
-
-    def record_event(self, event: Event | None = None) -> Event:
-        """Return the event."""
-        return event or Event()
-
-    def __enter__(self) -> Stream:  # noqa: PYI034 - torch's own returns the stream
-        """Run on this stream."""
-        return self
-
-    def __exit__(self, *_raised: object) -> None:
-        """Leave it."""
-
-
-class Event:
-    """A CUDA event that has happened."""
-
-    def __init__(self, *_arguments: object, **_named: object) -> None:
-        """Make an event."""
-
-    def record(self, _stream: object = None) -> None:
-        """Happen."""
-
-    def wait(self, _stream: object = None) -> None:
-        """Wait for nothing."""
-
-    def query(self) -> bool:
-        """Say that it has happened."""
-        return True
-
-    def synchronize(self) -> None:
-        """Wait for nothing."""
-
-    def elapsed_time(self, _other: object) -> float:
-        """Return no time."""
-        return 0.0
-
-
 def answers(card: CardSpec, tracker: Tracker) -> dict[str, object]:
     """Return what replaces the functions of `torch.cuda`, by name."""
     properties = Properties(card)
-    stream = Stream()
 
     # each name gets a function of its own: dynamo's tables refuse one function of two names
     def always(value: object) -> Callable[..., Any]:
@@ -117,13 +56,9 @@ def answers(card: CardSpec, tracker: Tracker) -> dict[str, object]:
     def random_state(*_arguments: object, **_named: object) -> torch.Tensor:
         return torch.zeros(16, dtype=torch.uint8, device="cpu")
 
-    @contextlib.contextmanager
-    def on(_what: object) -> Iterator[None]:
-        yield
-
     quiet = (
         *("_lazy_init", "init", "synchronize", "set_device", "set_rng_state", "set_rng_state_all"),
-        *("manual_seed", "manual_seed_all", "seed", "seed_all", "set_stream", "_sleep"),
+        *("manual_seed", "manual_seed_all", "seed", "seed_all", "_sleep"),
         *(
             "reset_peak_memory_stats",
             "reset_max_memory_allocated",
@@ -162,11 +97,7 @@ def answers(card: CardSpec, tracker: Tracker) -> dict[str, object]:
             "reserved_bytes.all.peak": tracker.peak,
         },
         "empty_cache": tracker.empty_cache,
-        "current_stream": always(stream),
-        "default_stream": always(stream),
-        "stream": on,
-        "Stream": Stream,
-        "Event": Event,
+        **tracker.streams.answers(),
     }
 
 
@@ -191,6 +122,7 @@ class Facade:
                     self._set(module, name, value)
         self._set(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
         self._set(torch.backends.cuda, "is_built", lambda: True)
+        self._set(torch.Tensor, "record_stream", recording(self._tracker.used_on))
         if not hasattr(torch._C, "_cuda_getCurrentRawStream"):
             self._set(torch._C, "_cuda_getCurrentRawStream", lambda _device: 0)
 

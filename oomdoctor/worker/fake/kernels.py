@@ -8,6 +8,7 @@ own (a CUDA build without a card), the fallback is registered for that operator 
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -225,6 +226,7 @@ def short_name(operator: OpOverload) -> str:
     return full if namespace == "aten" else f"{namespace}::{full}"
 
 
+@cache
 def cuda_operators() -> list[str]:
     """Return the operators for which the fallback is not asked by torch itself.
 
@@ -232,6 +234,12 @@ def cuda_operators() -> list[str]:
     build all with CUDA kernels, but for those that only look at sizes.
     """
     has = torch._C._dispatch_has_kernel_for_dispatch_key
+    if torch.version.cuda is not None:
+        names = [one for one in declared_for_cuda() if one not in VIEWS]
+        return [
+            *(name for name in names if has(f"aten::{name}", "CUDA")),
+            *(name for name in ALSO if name not in names),
+        ]
     general = ("CompositeExplicitAutograd", "CompositeImplicitAutograd")
     names = [
         name for name in declared_for_cuda() if any(has(f"aten::{name}", key) for key in general)

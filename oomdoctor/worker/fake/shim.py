@@ -55,6 +55,10 @@ class Shim:
         self._redirect_hooks(library, slots)
         self.installed = True
 
+    def keep(self, what: object) -> None:
+        """Keep alive what C++ may still call: a memory whose tensors are not all gone."""
+        self._kept.append(what)
+
     def _register_guard(self, library: Path) -> None:
         """Register a guard that counts no devices: torch replaces it by one that does nothing."""
         register = self._symbol(library / "lib" / "libc10.so", REGISTER)

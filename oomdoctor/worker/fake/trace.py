@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -56,9 +55,6 @@ def trace_run(run: Callable[[torch.device, Observer], None], card: CardSpec) -> 
     with FakeCard(card, shim()) as fake:
         run(torch.device("cuda"), fake.tracker)
         tracker = fake.tracker
-        written = len(tracker.events)
-        gc.collect()  # what only cycles held is freed after the run, not by the next one's tensors
-        del tracker.events[written:]
         facts["engine"] = FAKE_CARD
         facts["attention"] = list(fake.attention.chosen)
         fake.conclude()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from oomdoctor.memory.stream import Allocation, Mark, Stream
+from oomdoctor.worker.fake.cuda_streams import Streams
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -61,6 +62,8 @@ class Tracker:
     def __init__(self) -> None:
         """Start an empty stream."""
         self.memory: Finder | None = None
+        self.streams = Streams()
+        self._on: dict[int, int] = {}
         self.events: list[int] = []
         self.marks: list[Mark] = []
         self.assumptions: dict[str, None] = {}
@@ -89,6 +92,8 @@ class Tracker:
         self._unnamed = operator.startswith(UNNAMED)
         self._modules.append(self._module())
         self._places.append(self._place)
+        if on := self.streams.number:
+            self._on[number] = on
         self.events.append(number)
         self.allocated += -(-size // 512) * 512
         self.peak = max(self.peak, self.allocated)
@@ -207,9 +212,11 @@ class Tracker:
 
     def stream(self, origin: str, facts: Mapping[str, object]) -> Stream:
         """Return what was written."""
-        categories = self._categories
+        categories, on = self._categories, self._on
         allocations = [
-            Allocation(size, operator, module, place[0], place[1], categories.get(number, ""))
+            Allocation(
+                *(size, operator, module, *place, categories.get(number, ""), on.get(number, 0))
+            )
             for number, (size, operator, module, place) in enumerate(
                 zip(self.sizes, self._operators, self._modules, self._places, strict=True)
             )
