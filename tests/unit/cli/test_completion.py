@@ -21,6 +21,10 @@ if TYPE_CHECKING:
         ("oomdoctor explain ACT2", "ACT2001"),
         ("oomdoctor explain logits-v", "logits-vocab-fp32"),
         ("oomdoctor diagnose --form", "--format"),
+        ("oomdoctor estimate --gpu h200", "NVIDIA H200"),
+        ("oomdoctor plan --model llama-2-7b", "meta-llama/Llama-2-7b-hf"),
+        ("oomdoctor estimate --fact train.micro", "train.micro_batch"),
+        ("oomdoctor plan --meth", "--method"),
     ],
 )
 def test_the_shell_completes(run_python: RunPython, words: str, expected: str) -> None:
