@@ -24,7 +24,8 @@ _AUTO_CLASSES = {
     "image-classification": "AutoModelForImageClassification",
 }
 _STORED_SPREAD = 0.02
-_LARGE = 16 << 20  # bytes of a tensor; 7B weights on the host would fill it for nothing
+_LARGE = 256 << 20
+"""Bytes of weights that stay without values on the host: pages that nobody wrote are not there."""
 
 
 def empty_model(config: Any, *, task: str, dtype: torch.dtype) -> nn.Module:
@@ -94,6 +95,7 @@ class Storing:
         self._model = model
         self._keeps_fp32 = fp32_names(model, dtype)
         self._made: dict[int, torch.Tensor] = {}
+        self._large = stored_bytes(model, {}) > _LARGE
 
     def store(self, device: torch.device) -> None:
         """Put every weight and buffer that has no storage yet on the device."""
@@ -113,7 +115,8 @@ class Storing:
             if dtype.is_floating_point and self._keeps_fp32(path):
                 dtype = torch.float32
             made = torch.empty(weight.shape, dtype=dtype, device=device)
-            fill(made)
+            if not (self._large and device.type == "cpu"):
+                fill(made)
             self._made[id(weight)] = torch.nn.Parameter(made, requires_grad=weight.requires_grad)
         return self._made[id(weight)]
 
@@ -124,9 +127,8 @@ class Storing:
 
 
 def fill(tensor: torch.Tensor) -> None:
-    """Write small numbers into a tensor; a large one on the host stays as it is, without pages."""
-    large = tensor.device.type == "cpu" and tensor.numel() * tensor.element_size() > _LARGE
-    if tensor.dtype.is_floating_point and not large:
+    """Write small numbers into a tensor."""
+    if tensor.dtype.is_floating_point:
         with torch.no_grad():
             tensor.normal_(0.0, _STORED_SPREAD)
 
