@@ -134,6 +134,7 @@ class Runner:
             masked=self.job.padded,
             softcap=shape.softcap,
             scattered=shape.joins,
+            biased=shape.positions == "relative" and shape.kind == "seq2seq",
         )
 
     def _latent(self, x: Value, made: Attention) -> Value:

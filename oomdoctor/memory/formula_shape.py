@@ -255,6 +255,7 @@ def _special(shape: Shape, kind: str, text: Mapping[str, Any]) -> Shape:
         made["expert_step"] = text.get("interleave_moe_layer_step") or 1
     if kind.startswith("llama4"):
         made |= {"shared_width": shape.width, "width": text.get("intermediate_size_mlp", 0)}
+        made["top_k"] = max(1, shape.experts)  # every expert sees every token
     if text.get("kv_lora_rank"):
         rope = text.get("qk_rope_head_dim", 64)
         made |= {

@@ -30,6 +30,7 @@ class Way(NamedTuple):
     masked: bool = False
     softcap: bool = False
     scattered: bool = False
+    biased: bool = False
 
 
 def rotate(tape: Tape, x: Value, wide: int) -> Value:
@@ -87,7 +88,10 @@ def _tiled(tape: Tape, q: Value, k: Value, v: Value, way: Way) -> Value:
         return given
 
     saved = [q.block, k.block, v.block, out.block, sums]
-    if way.masked and way.impl == "sdpa":  # the bias is padded to whole vectors
+    if way.biased:  # T5's own bias for each pair and head, in every layer
+        rows = way.batch if way.masked else 1
+        saved.append(tape.block(rows * way.heads * way.queries * way.keys * width))
+    elif way.masked and way.impl == "sdpa":  # the bias is padded to whole vectors
         saved.append(tape.block(way.batch * way.queries * -(-way.keys // 8) * 8 * width))
     out = tape.node(out, [q, k, v], back, saved)
     return _contiguous(tape, out) if way.scattered else out
