@@ -34,7 +34,7 @@ class FakeCard:
         self.kernels.special = Special(self.kernels).table()
         self.attention = Attention(card.capability)
         self._bitsandbytes = BitsAndBytes()
-        self._facade = Facade(card, self.tracker)
+        self._facade = Facade(card, self.tracker, self.memory)
 
     def __enter__(self) -> FakeCard:  # noqa: PYI034 - not made to be derived from
         """Let torch see the card."""

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from oomdoctor.worker.fake.cuda_streams import recording
+from oomdoctor.worker.fake.resizing import resizing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from oomdoctor.model.job import CardSpec
+    from oomdoctor.worker.fake.memory import FakeMemory
     from oomdoctor.worker.fake.tracker import Tracker
 
 
@@ -104,9 +106,10 @@ def answers(card: CardSpec, tracker: Tracker) -> dict[str, object]:
 class Facade:
     """Puts the answers into torch, and takes them out again."""
 
-    def __init__(self, card: CardSpec, tracker: Tracker) -> None:
+    def __init__(self, card: CardSpec, tracker: Tracker, memory: FakeMemory) -> None:
         """Prepare the answers for a card."""
         self._card = card
+        self._memory = memory
         self._tracker = tracker
         self._before: list[tuple[object, str, object]] = []
 
@@ -123,6 +126,8 @@ class Facade:
         self._set(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
         self._set(torch.backends.cuda, "is_built", lambda: True)
         self._set(torch.Tensor, "record_stream", recording(self._tracker.used_on))
+        plain = torch.UntypedStorage.resize_
+        self._set(torch.UntypedStorage, "resize_", resizing(self._memory, plain))
         if not hasattr(torch._C, "_cuda_getCurrentRawStream"):
             self._set(torch._C, "_cuda_getCurrentRawStream", lambda _device: 0)
 

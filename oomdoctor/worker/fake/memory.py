@@ -181,6 +181,18 @@ class FakeMemory:
             if self.on_free is not None:
                 self.on_free(address)
 
+    def resize(self, address: int, size: int) -> None:
+        """Free what a storage holds and, unless its new size is none, allocate that."""
+        number = self.owners.pop(address, None)
+        if number is not None:
+            del self.sizes[address]
+            self.ledger.free(number)
+            if self.on_free is not None:
+                self.on_free(address)
+        if size:
+            self.owners[address] = self.ledger.alloc(size, "storage.resize_")
+            self.sizes[address] = size
+
     def name(self, tensor: torch.Tensor, operator: str) -> None:
         """Name the operator that an empty tensor was made for: the first that writes into it."""
         if self.ledger.last_is_unnamed():
