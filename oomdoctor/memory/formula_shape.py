@@ -101,6 +101,14 @@ _SHARES = {
     "dropout": ("resid_pdrop", "hidden_dropout_prob", "residual_dropout", "dropout_rate"),
     "attention_dropout": ("attn_pdrop", "attention_probs_dropout_prob"),
 }
+_ACT_KEYS = ("hidden_act", "activation_function", "hidden_activation")
+_ACTS = {
+    **dict.fromkeys(("silu", "swish", "gelu", "gelu_pytorch_tanh"), "input"),
+    "relu": "output",
+    "relu2": "output",
+    "gelu_new": "python",
+    "gelu_fast": "python",
+}
 _GPT = {
     "norm": "layer",
     "gated": False,
@@ -229,6 +237,8 @@ def shape_of(config: Mapping[str, Any]) -> Shape:
     for key, names in _SHARES.items():
         shares = [v for v in map(text.get, names) if isinstance(v, (int, float))]
         given |= {key: shares[0]} if shares else {}
+    named = next((text[name] for name in _ACT_KEYS if isinstance(text.get(name), str)), "")
+    given |= {"act": _ACTS[named]} if named in _ACTS else {}
     if text.get("attention_bias") is True:
         given["qkv_bias"] = True
     named = next((_ACTS[a] for key in _ACT_KEYS if (a := text.get(key)) in _ACTS), None)
