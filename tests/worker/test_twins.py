@@ -84,6 +84,19 @@ def test_what_cannot_be_traced_is_named(job: Job, text: str) -> None:
         watch(job)
 
 
+def test_a_model_without_an_attention_gets_the_eager_one() -> None:
+    config = {"model_type": "bloom", "hidden_size": 64, "n_layer": 1, "n_head": 4}
+    model = ModelSpec(name="bloom", config={**config, "vocab_size": 100}, source="test")
+
+    assert "eager attention" in watch(replace(JOB, model=model)).assumed[0]
+
+
+def test_a_scaled_step_is_taken_whatever_the_gradients(run: Run) -> None:
+    watching = run(replace(JOB, amp="bf16", scaler=True))
+
+    assert watching.told["step 1/optimizer", "optimizer"] > PARAMETERS * 8
+
+
 def test_a_model_without_storage_costs_nothing() -> None:
     ledger = Ledger()
     job = with_model(hidden_size=8192, intermediate_size=28672, num_hidden_layers=80)
@@ -200,7 +213,7 @@ def test_states_of_a_projected_gradient_have_its_rank(run: Run) -> None:
 def test_trainer_lets_biases_and_norms_go_without_decay() -> None:
     job = with_model(attention_bias=True)
     config = config_of(job, Watching(Ledger()))
-    model = empty_model(config, task="sft", dtype=torch.float32)
+    model = empty_model(config, task="sft", dtype=torch.float32, observer=Watching(Ledger()))
     names = {id(weight): name for name, weight in model.named_parameters()}
 
     _, without = decay_groups(model)
@@ -274,6 +287,8 @@ def test_a_model_moved_and_one_read_directly_end_alike(run: Run) -> None:
 
 
 def test_layers_have_the_size_that_the_config_gives() -> None:
-    model = empty_model(config_of(JOB, Watching(Ledger())), task="sft", dtype=torch.float32)
+    watching = Watching(Ledger())
+    config = config_of(JOB, watching)
+    model = empty_model(config, task="sft", dtype=torch.float32, observer=watching)
 
     assert sum(weight.numel() for weight in model.model.layers[0].parameters()) == LAYER

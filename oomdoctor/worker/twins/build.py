@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from oomdoctor.worker.errors import UnsupportedError
+from oomdoctor.worker.observer import Silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from torch import nn
+
+    from oomdoctor.worker.observer import Observer
 
 _AUTO_CLASSES = {
     "classification": "AutoModelForSequenceClassification",
@@ -28,18 +31,38 @@ _LARGE = 256 << 20
 """Bytes of weights that stay without values on the host: pages that nobody wrote are not there."""
 
 
-def empty_model(config: Any, *, task: str, dtype: torch.dtype) -> nn.Module:
-    """Return the model of a config on the meta device, its floating weights in one dtype."""
+def empty_model(
+    config: Any, *, task: str, dtype: torch.dtype, observer: Observer | None = None
+) -> nn.Module:
+    """Return the model of a config on the meta device, its floating weights in one dtype.
+
+    A model that has no such attention gets the eager one, as from `from_pretrained`.
+    """
     auto = _auto_class(config, task)
-    with _defaults(dtype), torch.device("meta"), _without_initialisation():
-        try:
-            model = auto.from_config(config, attn_implementation=config._attn_implementation)
-        except ValueError as error:
+    attention = config._attn_implementation
+    try:
+        model = _built(auto, config, dtype, attention)
+    except (ValueError, ImportError) as error:
+        if attention == "eager" or "attention" not in str(error):
             raise UnsupportedError(_first_line(error)) from error
+        (observer or Silent()).assume(f"eager attention: this model has none called {attention}")
+        model = _built(auto, config, dtype, "eager")
     if hasattr(model, "tie_weights"):  # left out with the initialisation
         model.tie_weights()
     model.eval()
     return model
+
+
+def _built(auto: Any, config: Any, dtype: torch.dtype, attention: str) -> Any:
+    """Build a model; whatever its code makes of a config that does not fit is our error."""
+    with _defaults(dtype), torch.device("meta"), _without_initialisation():
+        try:
+            return auto.from_config(config, attn_implementation=attention)
+        except (ValueError, ImportError):
+            raise
+        except Exception as error:
+            said = f"{type(error).__name__}: {_first_line(error)}"
+            raise UnsupportedError(f"the model cannot be built from its config: {said}") from error
 
 
 def _auto_class(config: Any, task: str) -> Any:

@@ -37,7 +37,8 @@ class CausalRecipe:
         if job.loss not in _LOSSES:
             raise UnsupportedError(f"the loss {job.loss!r} is not traced")
         config = config_of(job, observer)
-        return empty_model(config, task=job.task, dtype=dtype_of(job.dtype))
+        dtype = dtype_of(job.dtype)
+        return empty_model(config, task=job.task, dtype=dtype, observer=observer)
 
     def ready(self, bench: Bench) -> None:
         """Patch what the loss asks for, and mark where it begins."""

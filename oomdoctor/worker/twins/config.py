@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 # attention kernels as transformers names them; a flash-attention package is needed for its own
 # kernels alone: sdpa without a mask allocates what they do
-_ATTENTION = {"eager": "eager", "sdpa": "sdpa", "flash": "sdpa", "flex": "flex_attention"}
+_ATTENTION = {"eager": "eager", "sdpa": "sdpa", "flash": "sdpa", "flex": "sdpa"}
+_LIKE_FLASH = {"flash": "FlashAttention's own package", "flex": "compiled flex attention"}
 _NOT_OURS = frozenset(
     {
         *("quantization_config", "auto_map", "architectures", "transformers_version"),
@@ -96,8 +97,8 @@ def _text_config(config: Any) -> Any:
 
 
 def _attention(job: Job, observer: Observer) -> str:
-    if job.attention == "flash":
-        observer.assume("FlashAttention's own package is traced as torch's flash kernel")
+    if job.attention in _LIKE_FLASH:
+        observer.assume(f"{_LIKE_FLASH[job.attention]} is traced as torch's flash kernel")
     try:
         return _ATTENTION[job.attention]
     except KeyError:

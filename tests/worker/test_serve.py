@@ -1,0 +1,90 @@
+"""The worker itself: a process with torch that answers a session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from oomdoctor.lab.protocol import TraceRequest
+from oomdoctor.lab.session import WorkerError, WorkerSession
+from oomdoctor.memory.stream_replay import replay
+from oomdoctor.model.job import CardSpec, Job, OptimizerSpec
+from oomdoctor.record import replace
+from tests.worker.jobs import CONFIG, JOB, LORA, PARAMETERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.slow  # a process that imports torch takes seconds
+
+CARD = CardSpec(name="A100", capability=(8, 0), processors=108, total_bytes=80 << 30)
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[WorkerSession]:
+    """One worker for all tests."""
+    with WorkerSession() as started:
+        yield started
+
+
+def request(job: Job, *phases: str) -> TraceRequest:
+    return TraceRequest(job=job, card=CARD, phases=phases)
+
+
+def test_a_job_becomes_a_stream(session: WorkerSession) -> None:
+    stream = session.trace(request(JOB))
+    peaks = {phase.name: phase.allocated_bytes for phase in replay(stream).phases}
+
+    assert list(peaks) == ["load", "step 1", "step 2"]
+    assert peaks["load"] == pytest.approx(PARAMETERS * 4, rel=0.02)
+    assert peaks["step 2"] > PARAMETERS * 16
+
+
+def test_one_worker_traces_one_job_after_the_other_alike(session: WorkerSession) -> None:
+    job = replace(JOB, lora=LORA)
+
+    first, other, second = (session.trace(request(one)) for one in (job, JOB, job))
+
+    assert list(first.events) == list(second.events) != list(other.events)
+
+
+def test_only_some_phases_are_traced_if_asked(session: WorkerSession) -> None:
+    stream = session.trace(request(JOB, "load"))
+
+    assert [mark.text for mark in stream.marks if mark.kind == "phase"] == ["load"]
+
+
+def test_a_job_that_cannot_be_traced_leaves_the_worker_alive(session: WorkerSession) -> None:
+    with pytest.raises(WorkerError) as caught:
+        session.trace(request(replace(JOB, optimizer=OptimizerSpec(name="odd"))))
+
+    assert caught.value.kind == "unsupported"
+    assert session.trace(request(JOB, "load")).events
+
+
+def test_files_with_a_models_code_are_named(session: WorkerSession) -> None:
+    config = {**CONFIG, "model_type": "odd", "auto_map": {"AutoModel": "modeling_odd.Odd"}}
+
+    with pytest.raises(WorkerError, match=r"modeling_odd\.py") as caught:
+        session.trace(request(replace(JOB, model=replace(JOB.model, config=config))))
+
+    assert caught.value.kind == "model-code-needs-files"
+
+
+def test_a_large_model_takes_no_memory_of_the_host(session: WorkerSession) -> None:
+    large = {"hidden_size": 4096, "intermediate_size": 11_008, "num_attention_heads": 32}
+    config = {**CONFIG, **large, "num_key_value_heads": 32, "vocab_size": 32_000}
+    job = replace(JOB, model=replace(JOB.model, config=config), lora=LORA, dtype="bf16")
+
+    session.trace(request(job))
+
+    assert session.rss_bytes < 700 * MIB
+
+
+def test_a_worker_says_which_libraries_it_has(session: WorkerSession) -> None:
+    session.trace(request(JOB, "load"))
+
+    assert session.hello is not None
+    assert {"python", "torch", "transformers"} <= set(session.hello.versions)
