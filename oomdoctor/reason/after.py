@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.configs.patched import facts_of_settings
 from oomdoctor.memory import bands
 from oomdoctor.memory.outside import outside
+from oomdoctor.model.core import Fact
 from oomdoctor.model.enums import Origin
 from oomdoctor.record import NamedTuple, replace
 
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from oomdoctor.facts.book import FactBook
-    from oomdoctor.model.core import Fact
     from oomdoctor.model.job import Job
     from oomdoctor.model.plan import Prescription
 
     Peak = Callable[[Job], int]
 
 NEEDED = ("train.micro_batch", "train.seq_len")
+LOSS = ("loss.impl", "loss.used")
 FRAGMENTED = 1.04
 MOST_FIXES = 12
 
@@ -94,6 +95,7 @@ def changed_jobs(
     closed = "train-config" in book.closed or not whole
     if room is None or not closed or not all(_is_stated(book.get(key)) for key in NEEDED):
         return None
+    book = _as_seen(book)
     job = job_of(book).job
     if job is None or job.compiled:
         return None
@@ -112,9 +114,22 @@ def changed_jobs(
     return Changed(job, room, _least(book), after) if after or not whole else None
 
 
+def _as_seen(book: FactBook) -> FactBook:
+    """Return the book with what the log shows of a job, whatever a framework does by default.
+
+    A request of [rows, tokens, vocabulary] is made by no loss that works in chunks.
+    """
+    if book.value("fingerprint.logits") is not True or _is_stated(book.get("loss.impl")):
+        return book
+    source = "the request is that of whole logits"
+    plain = [Fact(key=key, value="full", source=source) for key in LOSS]
+    return book.without(LOSS).add(plain)
+
+
 def _changed(book: FactBook, facts: Sequence[Fact]) -> FactBook:
     """Return a book in which some facts are others, without what followed from the old ones."""
     keys = {fact.key for fact in facts}
+    keys |= set(LOSS) if keys.intersection(LOSS) else set()
     gone = [
         key
         for key, held in book.facts.items()

@@ -112,3 +112,20 @@ def test_a_fix_that_a_job_is_not_described_by_stays_open(tmp_path: Path) -> None
     assert list(changed.after) == ["other"]
     assert changed.after["other"].optimizer != changed.job.optimizer
     assert changed.least == round(22.9 * GIB) + 100 * (1 << 20)
+
+
+def test_a_request_of_whole_logits_tells_the_loss(tmp_path: Path) -> None:
+    message = LOG.partition("\n")[2].replace("100.00 MiB", "1.16 GiB")
+    frame = '  File "/x/transformers/loss/loss_utils.py", line 40, in ForCausalLMLoss\n'
+    head = f"Traceback (most recent call last):\n{frame}    logits = logits.float()\n"
+    log = head + message
+    config = CONFIG.replace("max_seq_length: 512", "max_seq_length: 1024").replace(
+        "per_device_train_batch_size: 1", "per_device_train_batch_size: 2"
+    )
+    (tmp_path / "crash.log").write_text(log, encoding="utf-8")
+    (tmp_path / "train.yaml").write_text(config, encoding="utf-8")
+    book = assemble(gather(str(tmp_path / "crash.log"), config=[str(tmp_path / "train.yaml")]))
+    changed = changed_jobs([fix("fused", {"use_liger_kernel": True})], book)
+    assert changed is not None
+    assert changed.job.loss == "full-logits"
+    assert changed.after["fused"].loss == "fused"
