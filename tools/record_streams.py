@@ -234,7 +234,7 @@ def record_there(chosen: dict[str, Recorded], python: str) -> None:
         for name, path in paths.items():
             print(f"{name}: {keep(name, path)}", flush=True)
     if done.errors.strip() or done.exit_code:
-        print(f"exit code {done.exit_code}\n{done.errors[-4000:]}")
+        print(f"exit code {done.exit_code}\n{done.errors[-20_000:]}")
 
 
 def keep(name: str, path: Path) -> str:

@@ -280,16 +280,17 @@ def _other_tasks() -> Iterator[tuple[str, Recorded]]:
     vit = model("google/vit-base-patch16-224", 6)
     yield "vit-autocast", Recorded(job=_pictures(vit, amp="bf16"))
     resnet = ModelSpec(name="ResNet-50", config={"model_type": "resnet"}, source="made up")
-    yield "resnet-fp32", Recorded(job=_pictures(resnet))
-    yield "resnet-sm90", Recorded(job=_pictures(resnet, amp="bf16"), card=H100)
+    yield "resnet-fp32", Recorded(job=_pictures(resnet, attention="eager"))
+    yield "resnet-sm90", Recorded(job=_pictures(resnet, attention="eager"), card=H100)
 
 
 def _libraries() -> Iterator[tuple[str, Recorded]]:
     small = Job(model=tiny(), dtype="fp32", amp="bf16", batch=2, seq_len=256)
     half = Job(model=model(QWEN_HALF, 2), amp="bf16", batch=2, seq_len=512, framework="trl")
     wide = LoraSpec(rank=8, targets=QV)
+    chats = replace(half, method="lora", lora=wide, loss="chunked")  # TRL's own loss
     yield "loop-trainer", Recorded(job=small, loop="transformers")
-    yield "loop-trl-sft", Recorded(job=replace(half, method="lora", lora=wide), loop="trl-sft")
+    yield "loop-trl-sft", Recorded(job=chats, loop="trl-sft")
     pairs = replace(half, task="dpo", method="lora", lora=wide, reference="adapter-off")
     yield "loop-trl-dpo-lora", Recorded(job=pairs, loop="trl-dpo")
     full = replace(half, task="dpo", reference="separate")

@@ -39,8 +39,9 @@ def save(job: Job, folder: Path) -> None:
     config = transformers.AutoConfig.for_model(**job.model.config)
     model = transformers.AutoModelForCausalLM.from_config(config, dtype=_dtype(job))
     model.save_pretrained(folder)
-    words = {f"{number}": number for number in range(config.vocab_size)}
-    special = {"unk_token": "1", "eos_token": "2", "pad_token": "0"}
+    special = {"pad_token": "<pad>", "unk_token": "<unk>", "eos_token": "<eos>"}
+    numbers = (f"{number}" for number in range(len(special), config.vocab_size))
+    words = {word: number for number, word in enumerate((*special.values(), *numbers))}
     plain = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token=special["unk_token"]))
     plain.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     transformers.PreTrainedTokenizerFast(tokenizer_object=plain, **special).save_pretrained(folder)
