@@ -73,6 +73,23 @@ def test_files_with_a_models_code_are_named(session: WorkerSession) -> None:
     assert caught.value.kind == "model-code-needs-files"
 
 
+@pytest.mark.parametrize("checkpointing", [None, "non-reentrant"])
+def test_activations_that_move_to_the_host_leave_the_card(
+    session: WorkerSession, checkpointing: str | None
+) -> None:
+    job = replace(JOB, batch=16, seq_len=128, checkpointing=checkpointing, dtype="bf16")
+
+    kept, moved = (
+        highest(session, replace(job, offloads_activations=offloads)) for offloads in (False, True)
+    )
+
+    assert kept - moved >= 16 * 128 * 64 * 2
+
+
+def highest(session: WorkerSession, job: Job) -> int:
+    return replay(session.trace(request(job))).peak_allocated
+
+
 def test_a_large_model_takes_no_memory_of_the_host(session: WorkerSession) -> None:
     large = {"hidden_size": 4096, "intermediate_size": 11_008, "num_attention_heads": 32}
     config = {**CONFIG, **large, "num_key_value_heads": 32, "vocab_size": 32_000}

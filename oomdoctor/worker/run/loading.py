@@ -100,4 +100,4 @@ def _adapter_in_bf16(model: Any) -> None:
 def _ready_to_train(model: Any, job: Job) -> None:
     model.train()
     if job.checkpointing is not None:
-        switch_on(model, job.checkpointing)
+        switch_on(model, job.checkpointing, offloads=job.offloads_activations)

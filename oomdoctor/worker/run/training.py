@@ -8,6 +8,7 @@ does not clip.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,6 +16,7 @@ import torch
 from oomdoctor.worker.run.precision import cast_automatically, make_scaler
 from oomdoctor.worker.twins.average import Average
 from oomdoctor.worker.twins.causal import accepts_items
+from oomdoctor.worker.twins.checkpointing import on_host
 from oomdoctor.worker.twins.optimizer import make_optimizer, state_tensors
 
 if TYPE_CHECKING:
@@ -123,8 +125,15 @@ def _trainer_micro_step(bench: Bench, batch: Batch) -> torch.Tensor:
 
 def _loss_alone(bench: Bench, batch: Batch) -> torch.Tensor:
     """Return the loss; the outputs end with this function, as with Trainer's `compute_loss`."""
-    loss, _outputs = bench.recipe.loss(bench, batch, bench.kept["items"])
+    with _kept_activations(bench):
+        loss, _outputs = bench.recipe.loss(bench, batch, bench.kept["items"])
     return loss
+
+
+def _kept_activations(bench: Bench) -> Any:
+    """Return the context of a forward: activations stay, or go to the host."""
+    job = bench.job
+    return on_host() if job.offloads_activations and not job.checkpointing else nullcontext()
 
 
 def _backward(bench: Bench, loss: torch.Tensor) -> None:
@@ -142,7 +151,8 @@ def _plain_step(bench: Bench) -> None:
         kept["inputs"] = to_device(bench, host_batch(bench))
         last = number == job.grad_accum - 1
         with bench.strategy.micro_step(bench.model, last=last):
-            loss, outputs = bench.recipe.loss(bench, kept["inputs"], None)
+            with _kept_activations(bench):
+                loss, outputs = bench.recipe.loss(bench, kept["inputs"], None)
             kept["outputs"], kept["loss"] = outputs, loss
             del outputs
             bench.part("backward")
