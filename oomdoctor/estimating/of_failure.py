@@ -79,18 +79,18 @@ def requests(peak: Peak, changed: Changed, book: FactBook) -> tuple[Owner, ...]:
     place = PLACES.get(str(book.value("run.phase")), "")
     kinds = categorised(peak.stream)
     found: Counter[tuple[str, ...]] = Counter()
-    first: dict[tuple[str, ...], int] = {}
+    first: dict[tuple[str, ...], Allocation] = {}
     for number, one in enumerate(peak.stream.allocations):
         if any(interval.holds(one.size) for interval in sizes):
-            key = (folded(one.module), one.operator, kinds[number], one.phase, one.part)
+            key = (*_place(one), kinds[number])
             found[key] += 1
-            first.setdefault(key, one.size)
+            first.setdefault(key, one)
     fails = None if failed is None else _place(failed.allocation)
     ordered = sorted(
         found,
         key=lambda key: (
-            (key[0], key[1], key[3], key[4]) != fails,
-            bool(place) and place not in key[3:],
+            key[:3] != fails,
+            bool(place) and place not in (first[key].phase, first[key].part),
             -found[key],
             key,
         ),
@@ -99,15 +99,16 @@ def requests(peak: Peak, changed: Changed, book: FactBook) -> tuple[Owner, ...]:
         Owner(
             module=key[0],
             operator=key[1],
-            category=key[2],
-            phase=key[3],
-            part=key[4],
-            bytes=first[key],
+            category=key[3],
+            phase=first[key].phase,
+            part=key[2],
+            bytes=first[key].size,
             allocations=found[key],
         )
         for key in ordered[:NAMED]
     )
 
 
-def _place(one: Allocation) -> tuple[str, str, str, str]:
-    return folded(one.module), one.operator, one.phase, one.part
+def _place(one: Allocation) -> tuple[str, str, str]:
+    """Return what is the same in every step."""
+    return folded(one.module), one.operator, one.part
