@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.memory import formula_cnn
 from oomdoctor.memory.formula_host import host_bytes
-from oomdoctor.memory.formula_shape import Shape, shape_of
+from oomdoctor.memory.formula_shape import Shape, shape_of, stands_in
 from oomdoctor.memory.formula_steps import Steps
 from oomdoctor.memory.tape import Tape
 from oomdoctor.model.estimate import Owner, PartBytes, PhasePeak
@@ -92,6 +92,9 @@ def _peak(tape: Tape, assumptions: tuple[str, ...]) -> FormulaPeak:
 def _assumed(job: Job, shape: Shape) -> tuple[str, ...]:
     """Return what the formulas leave out of this job."""
     said = []
+    if stands_in(job.model.config):
+        kind = job.model.config.get("model_type")
+        said.append(f"formula: {kind} is counted as a gated decoder of its widths")
     if "vision_config" in job.model.config:
         said.append("formula: the images' own network counts as weights, not as activations")
     if shape.experts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from oomdoctor.memory.formula_families import FAMILIES, LIKE_LLAMA
 from oomdoctor.record import dataclass, replace
 
 if TYPE_CHECKING:
@@ -109,103 +110,6 @@ _ACTS = {
     "gelu_new": "python",
     "gelu_fast": "python",
 }
-_GPT = {
-    "norm": "layer",
-    "gated": False,
-    "bias": True,
-    "qkv_bias": True,
-    "fused_qkv": True,
-}
-_BERT = {
-    **_GPT,
-    "kind": "encoder",
-    "fused_qkv": False,
-    "positions": "learned",
-    "first_norms": False,
-    "post_norms": True,
-    "dropout": 0.1,
-    "attention_dropout": 0.1,
-    "tied": True,
-    "pooler": True,
-}
-_FAMILIES: Mapping[str, dict[str, Any]] = {
-    "gpt2": {
-        **_GPT,
-        "act": "python",
-        "positions": "learned",
-        "dropout": 0.1,
-        "attention_dropout": 0.1,
-        "tied": True,
-    },
-    "gpt_bigcode": {
-        **_GPT,
-        "positions": "learned",
-        "dropout": 0.1,
-        "attention_dropout": 0.1,
-        "tied": True,
-    },
-    "gpt_neo": {**_GPT, "act": "python", "positions": "learned", "fused_qkv": False, "tied": True},
-    "gptj": {**_GPT, "act": "python", "parallel": True, "one_norm": True, "fused_qkv": False},
-    "opt": {
-        **_GPT,
-        "act": "output",
-        "positions": "learned",
-        "dropout": 0.1,
-        "fused_qkv": False,
-        "tied": True,
-    },
-    "bloom": {**_GPT, "positions": "alibi", "tied": True},
-    "mpt": {**_GPT, "positions": "alibi", "bias": False, "qkv_bias": False, "tied": True},
-    "falcon": {
-        **_GPT,
-        "parallel": True,
-        "one_norm": True,
-        "bias": False,
-        "qkv_bias": False,
-        "tied": True,
-    },
-    "gpt_neox": {**_GPT, "parallel": True, "joins": True},
-    "phi": {
-        **_GPT,
-        "act": "python",
-        "parallel": True,
-        "one_norm": True,
-        "fused_qkv": False,
-        "joins": True,
-    },
-    "starcoder2": {**_GPT, "fused_qkv": False},
-    "stablelm": {"norm": "layer", "joins": True},
-    "nemotron": {"norm": "layer", "gated": False, "act": "output", "joins": True},
-    "phi3": {"fused_qkv": True, "fused_gate": True, "joins": True},
-    "glm": {"fused_gate": True, "joins": True},
-    "glm4": {"fused_gate": True, "post_norms": True, "joins": True},
-    "cohere": {"norm": "cohere", "parallel": True, "one_norm": True},
-    "cohere2": {"norm": "cohere", "parallel": True, "one_norm": True, "tied": True},
-    "qwen2": {"qkv_bias": True},
-    "qwen2_moe": {"qkv_bias": True},
-    "qwen2_vl": {"qkv_bias": True},
-    "qwen2_5_vl": {"qkv_bias": True},
-    "qwen3": {"qk_norm": "head"},
-    "qwen3_moe": {"qk_norm": "head"},
-    "qwen3_vl": {"qk_norm": "head"},
-    "gemma": {"norm": "gemma", "tied": True},
-    "gemma2": {"norm": "gemma", "post_norms": True, "softcap": True, "final_softcap": True},
-    "gemma3": {"norm": "gemma", "post_norms": True, "qk_norm": "head", "tied": True},
-    "olmo2": {"norm": "wide", "first_norms": False, "post_norms": True, "qk_norm": "whole"},
-    "olmo3": {"norm": "wide", "first_norms": False, "post_norms": True, "qk_norm": "whole"},
-    "gpt_oss": {"norm": "wide", "qkv_bias": True, "bias": True},
-    "llama4": {"qk_norm": "head"},
-    "bert": _BERT,
-    "roberta": _BERT,
-    "xlm-roberta": _BERT,
-    "distilbert": {**_BERT, "pooler": False},
-    "electra": _BERT,
-    "deberta-v2": {**_BERT, "positions": "relative", "pooler": False},
-    "vit": {**_GPT, "kind": "vision", "positions": "learned", "fused_qkv": False, "vocab": 0},
-    "t5": {"kind": "seq2seq", "act": "output", "positions": "relative", "dropout": 0.1},
-    "mt5": {"kind": "seq2seq", "positions": "relative", "dropout": 0.1},
-    "whisper": {**_GPT, "kind": "seq2seq", "positions": "learned", "fused_qkv": False},
-}
 _INSIDE = ("text_config", "llm_config", "language_config")
 _ACT_KEYS = ("hidden_act", "hidden_activation", "activation_function")
 _ACTS = {
@@ -225,7 +129,7 @@ def shape_of(config: Mapping[str, Any]) -> Shape:
     """Return the shape of the network for text (of images, where there is no other)."""
     text = text_part(config)
     kind = str(text.get("model_type") or config.get("model_type") or "")
-    family = _FAMILIES.get(kind) or _FAMILIES.get(kind.removesuffix("_text"), {})
+    family = FAMILIES.get(kind) or FAMILIES.get(kind.removesuffix("_text"), {})
     found = {name: _number(text, names) for name, names in _NAMES.items()}
     given: dict[str, Any] = {**family, **{k: v for k, v in found.items() if v is not None}}
     heads = given.get("heads", 1)
@@ -245,6 +149,12 @@ def shape_of(config: Mapping[str, Any]) -> Shape:
     if named is not None:
         given["act"] = named
     return _special(Shape(**given), kind, text)
+
+
+def stands_in(config: Mapping[str, Any]) -> bool:
+    """Say whether a family is not known here, so that a gated decoder stands in for it."""
+    kind = str(text_part(config).get("model_type") or config.get("model_type"))
+    return not {kind, kind.removesuffix("_text")} & {*FAMILIES, *LIKE_LLAMA}
 
 
 def _number(text: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
