@@ -182,7 +182,6 @@ def record_here(asked: list[Path]) -> None:
 
     for name in ("transformers.models.auto.modeling_auto", "oomdoctor.worker.run.job"):
         importlib.import_module(name)
-    importlib.import_module("tools.stream_recipes").install()
     if torch.cuda.is_initialized():
         raise SystemExit("a library has begun to use the card while it was imported")
     torch.cuda._is_in_bad_fork = bool  # a virtual card that was only looked at survives a fork
@@ -257,12 +256,12 @@ def compare(stream: Stream) -> str:
     played = replay(
         stream,
         settings=str(stream.facts["settings"]),
-        capacity_bytes=stream.facts["card"]["total_bytes"],  # type: ignore[index] - as written above
+        capacity_bytes=stream.facts["card"]["total_bytes"],
     )
     ours = {one.name: [one.allocated_bytes, one.reserved_bytes] for one in played.phases}
     theirs = {
         name: [peak["allocated_bytes"], peak["reserved_bytes"]]
-        for name, peak in stream.facts["peaks"].items()  # type: ignore[attr-defined] - same
+        for name, peak in stream.facts["peaks"].items()
     }
     said = f"{len(stream.events):,} events, peak {played.peak_allocated >> 20:,} MiB"
     return f"{said}, replayed the same" if ours == theirs else f"{said}, DIFFERS: {ours} {theirs}"

@@ -148,7 +148,7 @@ def _telling(recorder: Any) -> Any:
     """Return a callback that says when a step begins."""
     transformers = importlib.import_module("transformers")
 
-    class Telling(transformers.TrainerCallback):  # type: ignore[name-defined,misc] - of a library
+    class Telling(transformers.TrainerCallback):
         def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             del args, control
             recorder.phase(f"step {state.global_step + 1}")
