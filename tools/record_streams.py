@@ -1,12 +1,12 @@
 """Record what jobs allocate on a virtual card, with torch's own CUDA code and allocator.
 
-    PYTHONPATH=. python tools/record_streams.py --python CUDA_VENV/bin/python [NAME ...]
+    python -m tools.record_streams --python CUDA_VENV/bin/python [NAME ...]
 
 writes `fixtures/streams/NAME.json.xz` (oomdoctor/memory/stream_json.py) for each job of
 `stream_jobs.py`, all without names. What torch itself counted stands in the facts: the peaks of
 each phase, segments asked for and given back. The stream is then replayed through our model of the
 allocator, and the line says whether its peaks are those.
-The other Python needs a CUDA build of torch, transformers, peft and bitsandbytes.
+The other Python needs a CUDA build of torch, transformers, peft, bitsandbytes, and TRL for its loops.
 """
 
 from __future__ import annotations
