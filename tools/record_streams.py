@@ -6,7 +6,7 @@ writes `fixtures/streams/NAME.json.xz` (oomdoctor/memory/stream_json.py) for eac
 `stream_jobs.py`, all without names. What torch itself counted stands in the facts: the peaks of
 each phase, segments asked for and given back. The stream is then replayed through our model of the
 allocator, and the line says whether its peaks are those.
-The other Python needs a CUDA build of torch, transformers, peft, bitsandbytes, and TRL for its loops.
+The other Python needs a CUDA build of torch, and transformers, peft, bitsandbytes and TRL.
 """
 
 from __future__ import annotations
