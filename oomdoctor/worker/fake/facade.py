@@ -38,6 +38,23 @@ class Properties:
         self.uuid = "00000000-0000-0000-0000-000000000000"
 
 
+class Generator(torch.Generator):
+    """A generator of random numbers; one of a card is one of the host that names the card."""
+
+    _named: torch.device
+
+    def __new__(cls, device: str | torch.device = "cpu") -> Generator:  # noqa: PYI034 - torch's own
+        """Make a generator on the host."""
+        made = super().__new__(cls)
+        made._named = torch.device(device)
+        return made
+
+    @property
+    def device(self) -> torch.device:
+        """Return the device that was asked for."""
+        return self._named
+
+
 def answers(card: CardSpec, tracker: Tracker) -> dict[str, object]:
     """Return what replaces the functions of `torch.cuda`, by name."""
     properties = Properties(card)
@@ -103,6 +120,13 @@ def answers(card: CardSpec, tracker: Tracker) -> dict[str, object]:
     }
 
 
+class _Ranges:
+    """Ranges of a profiler (NVTX), which nobody records."""
+
+    def __getattr__(self, _name: str) -> Callable[..., int]:
+        return lambda *_arguments: 0
+
+
 class Facade:
     """Puts the answers into torch, and takes them out again."""
 
@@ -123,9 +147,12 @@ class Facade:
             for name, value in new.items():
                 if hasattr(module, name):
                     self._set(module, name, value)
+        self._set(torch, "Generator", Generator)
         self._set(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
         self._set(torch.backends.cuda, "is_built", lambda: True)
+        self._set(torch.cuda.nvtx, "_nvtx", _Ranges())
         self._set(torch.Tensor, "record_stream", recording(self._tracker.used_on))
+        self._set(torch.Tensor, "pin_memory", lambda tensor, *_arguments: tensor)
         plain = torch.UntypedStorage.resize_
         self._set(torch.UntypedStorage, "resize_", resizing(self._memory, plain))
         if not hasattr(torch._C, "_cuda_getCurrentRawStream"):

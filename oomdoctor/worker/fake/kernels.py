@@ -56,6 +56,8 @@ class Kernels:
         self.wrappers = Wrappers()
         self.special: dict[str, Callable[..., object]] = {}
         self._plans: dict[OpOverload, Callable[..., object]] = {}
+        self.failed: Exception | None = None  # what C++ may lose on its way up
+        self._texts: dict[OpOverload, str] = {}
         self._libraries: list[torch.library.Library] = []
 
     def install(self) -> None:
@@ -101,10 +103,21 @@ class Kernels:
         plan = self._plans.get(operator)
         if plan is None:
             plan = self._plans[operator] = self._plan(operator)
-        result = plan(operator, arguments, named)
+        try:
+            result = plan(operator, arguments, named)
+        except Exception as error:
+            self.failed = error
+            raise
         wrappers.saw((*arguments, *named.values()))
         wrappers.saw((result,))
         return result
+
+    def text(self, operator: OpOverload) -> str:
+        """Return an operator's full name: aten.mm.default."""
+        text = self._texts.get(operator)
+        if text is None:
+            text = self._texts[operator] = str(operator)
+        return text
 
     def _plan(self, operator: OpOverload) -> Callable[..., object]:
         """Decide by an operator's name and schema how it is run."""
@@ -114,6 +127,8 @@ class Kernels:
             return lambda _operator, arguments, named: function(*arguments, **named)
         if name in VIEWS:
             return _redispatch
+        if torch.Tag.dynamic_output_shape in operator.tags:
+            return self._made_on_host
         written = [
             place
             for place, argument in enumerate(operator._schema.arguments)
@@ -131,9 +146,12 @@ class Kernels:
         self, operator: OpOverload, arguments: tuple[Any, ...], named: Mapping[str, Any]
     ) -> object:
         """Run an operator whose results are new or views."""
-        described = self.shapes.of(operator, arguments, named)
+        try:
+            described = self.shapes.of(operator, arguments, named)
+        except NotImplementedError:
+            return self._made_on_host(operator, arguments, named)
         tensors = tensors_in((arguments, tuple(named.values())), [])
-        name = str(operator)
+        name = self.text(operator)
         self.workspaces.before(operator, arguments)
 
         def make(geometry: Geometry) -> torch.Tensor:
@@ -143,6 +161,19 @@ class Kernels:
         self.workspaces.after(operator, arguments, named, result)
         self.values.follow(operator, arguments, named, result)
         return result
+
+    def _made_on_host(
+        self, operator: OpOverload, arguments: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> object:
+        """Run an operator for which torch has no meta kernel: its shapes hang on values."""
+        values = self.values.on_host(operator, arguments, named)
+        name = self.text(operator)
+        results = []
+        for one in (values,) if isinstance(values, torch.Tensor) else values:
+            geometry = (tuple(one.shape), one.stride(), one.dtype)
+            results.append(self.memory.new(geometry, name))
+            self.values.learn(results[-1], one)
+        return results[0] if isinstance(values, torch.Tensor) else tuple(results)
 
     def finish(
         self,
@@ -175,12 +206,12 @@ class _Writer:
             arguments[place] if place < count else named.get(name) for place, name in self._where
         ]
         kernels = self._kernels
-        kernels.workspaces.before(operator, arguments)
         first = written[0]
         if isinstance(first, torch.Tensor):
             if first.numel() == 0 and self._where[0][0] >= count:
                 self._size_outputs(operator, arguments, named, written)
-            kernels.memory.name(first, str(operator))
+            kernels.memory.name(first, kernels.text(operator))
+        kernels.workspaces.before(operator, arguments)
         result = written[0] if len(written) == 1 else tuple(written)
         kernels.finish(operator, arguments, named, result)
         return result if self._returns else None

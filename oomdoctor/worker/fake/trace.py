@@ -53,7 +53,11 @@ def trace_run(run: Callable[[torch.device, Observer], None], card: CardSpec) -> 
     except ShimFailedError as error:
         return trace_on_host(run, origin=origin, facts={**facts, "engine": FAKE_HOST}, why=error)
     with FakeCard(card, shim()) as fake:
-        run(torch.device("cuda"), fake.tracker)
+        try:
+            run(torch.device("cuda"), fake.tracker)
+        except SystemError as error:
+            # tensors that are freed while an error goes up through C++ take it away
+            raise fake.kernels.failed or error from None
         tracker = fake.tracker
         facts["engine"] = FAKE_CARD
         facts["attention"] = list(fake.attention.chosen)

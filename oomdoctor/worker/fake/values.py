@@ -173,7 +173,7 @@ class Values:
 
     def _guess(self, name: str, arguments: tuple[Any, ...], results: list[torch.Tensor]) -> None:
         """Assume values where a program's course usually hangs on them."""
-        if name == "all":
+        if name == "all" or _asks_for_finite(name, arguments):
             for one in results:
                 self.learn(one, torch.ones((), dtype=one.dtype, device="cpu"))
         elif name in BALANCED or name in CHOSEN:
@@ -182,6 +182,20 @@ class Values:
                 if one.dtype == torch.int64 and one.numel():
                     self.learn(one, _choices(name, source, one))
                     self._assume(CHOICES[name in CHOSEN])
+
+    def on_host(
+        self, operator: OpOverload, arguments: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> Any:
+        """Return the results of an operator whose shapes hang on values, run on the host."""
+        twins: list[Any] = []
+        for one in (*arguments, *named.values()):
+            known, twin = self._twin(one, set())
+            if not known:
+                self._assume(f"{operator} was given values of which none come twice")
+                twin = torch.arange(one.numel(), device="cpu").view(one.shape).to(one.dtype)
+            twins.append(twin)
+        count = len(arguments)
+        return operator(*twins[:count], **dict(zip(named, twins[count:], strict=True)))
 
     def item(self, tensor: torch.Tensor) -> bool | int | float:
         """Return the value of a tensor of one element, assumed where it is not known."""
@@ -210,8 +224,9 @@ class Values:
         return torch.ones(mask.shape, dtype=torch.bool, device="cpu").nonzero()
 
 
+MOST_CHOICES = 1024  # what has more is a vocabulary: its first tokens are special ones
 CHOICES = (
-    "rows of a choice among experts were assumed to be spread evenly",
+    "what values computed on the card choose (experts, for one) was assumed to be spread evenly",
     "tokens chosen by the model were assumed not to end the text",
 )
 
@@ -223,10 +238,20 @@ def _only_writes(operator: OpOverload, name: str) -> bool:
     )
 
 
+def _asks_for_finite(name: str, arguments: tuple[Any, ...]) -> bool:
+    """Say that a comparison is one of those in `isfinite`: values are taken to be finite."""
+    if len(arguments) < 2:
+        return False
+    if name == "eq":
+        return arguments[0] is arguments[1]
+    return name == "ne" and arguments[1] == float("inf")
+
+
 def _choices(name: str, source: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
     """Return indices into `source`: spread evenly, or one in the middle."""
     width = max(source.shape, default=1) if name in CHOSEN else max(1, source.shape[-1])
     if name in CHOSEN:
         return torch.full(chosen.shape, width // 2, dtype=torch.int64, device="cpu")
-    count = chosen.numel()
-    return (torch.arange(count, device="cpu") % width).view(chosen.shape)
+    if width > MOST_CHOICES:
+        return (torch.arange(chosen.shape[-1], device="cpu") + width // 2).expand(chosen.shape)
+    return (torch.arange(chosen.numel(), device="cpu") % width).view(chosen.shape)

@@ -9,15 +9,15 @@ from oomdoctor.worker.fake.attention import Call, choose  # noqa: E402 - needs t
 
 def call(
     *,
-    width=64,
-    dtype=torch.bfloat16,
-    mask=False,
-    heads=8,
-    rows=512,
-    keys=512,
-    causal=False,
-    drop=0.0,
-):
+    width: int = 64,
+    dtype: torch.dtype = torch.bfloat16,
+    mask: bool = False,
+    heads: int = 8,
+    rows: int = 512,
+    keys: int = 512,
+    causal: bool = False,
+    drop: float = 0.0,
+) -> Call:
     query = torch.empty(2, 8, rows, width, dtype=dtype, device="meta")
     key = torch.empty(2, heads, keys, width, dtype=dtype, device="meta")
     bias = torch.empty(2, 1, rows, keys, dtype=dtype, device="meta") if mask else None
@@ -48,5 +48,7 @@ def call(
         ("math", (8, 0), call(width=100, mask=True)),
     ],
 )
-def test_the_kernel_of_attention_is_the_one_that_torch_chooses(expected, capability, made):
+def test_the_kernel_of_attention_is_the_one_that_torch_chooses(
+    expected: str, capability: tuple[int, int], made: Call
+) -> None:
     assert expected == choose(made, capability)

@@ -18,6 +18,11 @@ from oomdoctor.worker.fake.reductions import Reduction, buffers
     ],
 )
 def test_a_reduction_takes_buffers_where_several_blocks_share_it(
-    expected, sizes, strides, reduced, width, processors
-):
+    expected: tuple[int, ...],
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    reduced: tuple[bool, ...],
+    width: int,
+    processors: int,
+) -> None:
     assert expected == buffers(Reduction(sizes, strides, reduced, width, 4), processors)

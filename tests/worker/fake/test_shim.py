@@ -20,23 +20,23 @@ struct Hooks {
 """
 
 
-def test_the_places_of_methods_are_counted_after_the_two_of_the_destructor():
-    assert {"isBuilt": 2, "isAvailable": 3, "hasPrimaryContext": 4} == method_slots(HEADER)
+def test_the_places_of_methods_are_counted_after_the_two_of_the_destructor() -> None:
+    assert method_slots(HEADER) == {"isBuilt": 2, "isAvailable": 3, "hasPrimaryContext": 4}
 
 
-def test_a_header_without_the_methods_is_refused_by_name():
+def test_a_header_without_the_methods_is_refused_by_name() -> None:
     with pytest.raises(ShimFailedError, match="declares no hasPrimaryContext"):
         check_slots({"isBuilt": 2})
 
 
-def test_the_self_test_passes_in_a_process_of_its_own():
+def test_the_self_test_passes_in_a_process_of_its_own() -> None:
     pytest.importorskip("torch")
 
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, check=False, timeout=120
     )
 
-    assert (0, b"") == (done.returncode, done.stderr)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 PROGRAM = "import os; from oomdoctor.worker.fake.selftest import attempt; os._exit(attempt())"
