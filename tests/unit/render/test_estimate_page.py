@@ -180,7 +180,8 @@ def a_plan(made: Estimate, count: int = 2) -> FitPlan:
 
 def test_a_plan_shows_its_settings_as_flags(made: Estimate) -> None:
     shown = plain(page_lines(plan_page(a_plan(made)), Theme(width=140)))
-    assert "--method lora --lora-r 16 --dtype bf16 --batch 2 --grad-accum 8 --checkpointing" in shown
+    words = "--method lora --lora-r 16 --dtype bf16 --batch 2 --grad-accum 8 --checkpointing"
+    assert words in shown
     assert "lora, rank 16, own targets, bf16" in shown
     assert "simulation" in shown
     assert "formula" in shown
