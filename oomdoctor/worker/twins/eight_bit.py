@@ -33,6 +33,7 @@ class _Paged:
     """Puts paged states on the host, and calls no library for them."""
 
     is_paged: bool
+    state: Any
 
     def get_state_buffer(self, p: torch.Tensor, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         """Return a state of one weight."""
@@ -47,7 +48,8 @@ class _Paged:
 
     def update_step(self, group: Any, p: torch.Tensor, gindex: int, pindex: int) -> None:
         """Update in place; where states are pages, only the gradient is made contiguous."""
-        if any(getattr(one, "is_paged", False) for one in self.state[p].values()):  # type: ignore[attr-defined]
+        if any(getattr(one, "is_paged", False) for one in self.state[p].values()):
             p.grad = p.grad.contiguous()
             return
-        super().update_step(group, p, gindex, pindex)  # type: ignore[misc]
+        plain: Any = super()
+        plain.update_step(group, p, gindex, pindex)
