@@ -50,7 +50,7 @@ def test_nothing_was_refused_while_it_was_recorded(path: Path) -> None:
 
 
 def test_there_is_a_recording_of_every_job() -> None:
-    assert sorted(jobs()) == [name_of(path) for path in FILES]
+    assert sorted(jobs()) == sorted(map(name_of, FILES))
 
 
 def test_a_recorded_job_is_the_one_that_is_described() -> None:
