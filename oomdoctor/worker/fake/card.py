@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.worker.fake.attention import Attention
 from oomdoctor.worker.fake.bitsandbytes_kernels import BitsAndBytes
+from oomdoctor.worker.fake.early_stop import EarlyStop
 from oomdoctor.worker.fake.facade import Facade
 from oomdoctor.worker.fake.kernels import Kernels
 from oomdoctor.worker.fake.memory import FakeMemory
@@ -34,6 +35,7 @@ class FakeCard:
         self.kernels.special = Special(self.kernels).table()
         self.attention = Attention(card.capability)
         self._bitsandbytes = BitsAndBytes()
+        self._early_stop = EarlyStop()
         self._facade = Facade(card, self.tracker, self.memory)
 
     def __enter__(self) -> FakeCard:  # noqa: PYI034 - not made to be derived from
@@ -45,6 +47,7 @@ class FakeCard:
         for key in ("AutogradCUDA", "CUDA"):
             self.kernels.override("aten::scaled_dot_product_attention", self.attention, key)
         self._bitsandbytes.install()
+        self._early_stop.install()
         return self
 
     def conclude(self) -> None:
@@ -54,6 +57,7 @@ class FakeCard:
 
     def __exit__(self, *_raised: object) -> None:
         """Take the card away; tensors on it can still be freed."""
+        self._early_stop.remove()
         self._bitsandbytes.remove()
         self.tracker.close()
         self.kernels.remove()

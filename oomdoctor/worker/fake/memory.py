@@ -96,6 +96,9 @@ _KEPT: list[object] = []
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype = ctypes.py_object
 _new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+_forget_error = ctypes.PyDLL(None).PyErr_Clear
+_forget_error.restype = None
+_forget_error.argtypes = []
 
 
 class FakeMemory:
@@ -208,10 +211,14 @@ class FakeMemory:
 
 
 def _told_weakly(memory: FakeMemory) -> Callable[[int], None]:
-    """Return a function that tells a memory what torch frees, as long as there is that memory."""
+    """Return a function that tells a memory what torch frees, as long as there is that memory.
+
+    torch also frees while an error is on its way up; with it pending, no Python could run.
+    """
     known = weakref.ref(memory)
 
     def freed(here: int) -> None:
+        _forget_error()
         found = known()
         if found is not None:
             found._deleted(here)

@@ -83,3 +83,25 @@ def test_what_is_read_of_an_activation_is_an_assumption() -> None:
 
     expected = ("a truth value computed on the card was read and assumed to be False",)
     assert expected == stream.assumptions
+
+
+def checkpointed(device: torch.device, observer: Observer) -> None:
+    """Run a layer twice whose last saved tensor dies with the operator that ends the second run."""
+    observer.phase("step 1", "forward")
+    rows = torch.ones(8, 64, device=device, requires_grad=True)
+
+    def layer(values: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.dropout(values * 2, 0.1, training=True)
+
+    loss = torch.utils.checkpoint.checkpoint(layer, rows, use_reentrant=False).sum()
+    observer.phase("step 1", "backward")
+    loss.backward()
+    del rows, loss
+
+
+def test_a_second_run_of_a_layer_ends_early_and_leaves_nothing() -> None:
+    stream = tracing.trace_run(checkpointed, A100)
+
+    ends = sorted(~event for event in stream.events if event < 0)
+    workspaces = {at for at, one in enumerate(stream.allocations) if one.category == "workspace"}
+    assert set(range(len(stream.allocations))) - set(ends) <= workspaces
