@@ -26,3 +26,36 @@ LORA = LoraSpec(rank=4, targets=("q_proj", "v_proj"))
 EMBEDDING = 3000 * 64
 LAYER = 64 * 64 * 2 + 64 * 32 * 2 + 3 * 64 * 128 + 2 * 64
 PARAMETERS = 2 * EMBEDDING + 2 * LAYER + 64
+
+
+def made_up(**config: object) -> ModelSpec:
+    """Return a small model; `config` names its type and what is special to it."""
+    return ModelSpec(name=str(config["model_type"]), config=config, source="test")
+
+
+_ENCODER = {
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+}
+BERT = made_up(model_type="bert", vocab_size=3000, **_ENCODER)
+VIT = made_up(model_type="vit", image_size=32, patch_size=8, **_ENCODER)
+RESNET = made_up(
+    model_type="resnet", embedding_size=16, hidden_sizes=[16, 32], depths=[1, 1], image_size=32
+)
+T5 = made_up(
+    model_type="t5", d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4, vocab_size=3000
+)
+BART = made_up(
+    model_type="bart",
+    d_model=64,
+    encoder_layers=2,
+    decoder_layers=2,
+    encoder_attention_heads=4,
+    decoder_attention_heads=4,
+    encoder_ffn_dim=128,
+    decoder_ffn_dim=128,
+    vocab_size=3000,
+    max_position_embeddings=256,
+)

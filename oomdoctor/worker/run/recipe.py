@@ -43,4 +43,20 @@ def recipe_of(job: Job) -> Recipe:
         from oomdoctor.worker.twins.causal import CausalRecipe
 
         return CausalRecipe()
+    if job.task in ("classification", "masked-lm", "seq2seq", "image-classification"):
+        from oomdoctor.worker.twins.labelled import LabelledRecipe
+
+        return LabelledRecipe()
+    if job.task == "embedding":
+        from oomdoctor.worker.twins.embedding import EmbeddingRecipe
+
+        return EmbeddingRecipe()
+    if job.task in ("dpo", "orpo", "kto", "reward"):
+        from oomdoctor.worker.twins.preference import preference_recipe
+
+        return preference_recipe(job)
+    if job.task == "grpo":
+        from oomdoctor.worker.twins.grpo import GrpoRecipe
+
+        return GrpoRecipe()
     raise UnsupportedError(f"the task {job.task} is not traced")

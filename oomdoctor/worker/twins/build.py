@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from torch import nn
 
+    from oomdoctor.model.job import Job
     from oomdoctor.worker.observer import Observer
 
 _AUTO_CLASSES = {
@@ -25,6 +26,7 @@ _AUTO_CLASSES = {
     "masked-lm": "AutoModelForMaskedLM",
     "embedding": "AutoModel",
     "image-classification": "AutoModelForImageClassification",
+    "token-classification": "AutoModelForTokenClassification",
 }
 _STORED_SPREAD = 0.02
 _LARGE = 256 << 20
@@ -55,7 +57,7 @@ def empty_model(
 
 def _built(auto: Any, config: Any, dtype: torch.dtype, attention: str) -> Any:
     """Build a model; whatever its code makes of a config that does not fit is our error."""
-    with _defaults(dtype), torch.device("meta"), _without_initialisation():
+    with defaults(dtype), torch.device("meta"), _without_initialisation():
         try:
             return auto.from_config(config, attn_implementation=attention)
         except (ValueError, ImportError):
@@ -63,6 +65,14 @@ def _built(auto: Any, config: Any, dtype: torch.dtype, attention: str) -> Any:
         except Exception as error:
             said = f"{type(error).__name__}: {_first_line(error)}"
             raise UnsupportedError(f"the model cannot be built from its config: {said}") from error
+
+
+def task_of(job: Job) -> str:
+    """Return the task, told apart from others of its name by the class that the config names."""
+    named = job.model.architecture or job.model.config.get("architectures") or ""
+    if job.task == "classification" and "ForTokenClassification" in str(named):
+        return "token-classification"
+    return job.task
 
 
 def _auto_class(config: Any, task: str) -> Any:
@@ -79,7 +89,8 @@ def _first_line(error: Exception) -> str:
 
 
 @contextmanager
-def _defaults(dtype: torch.dtype) -> Iterator[None]:
+def defaults(dtype: torch.dtype) -> Iterator[None]:
+    """Let what is made in the block have a dtype where nobody gives one."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:

@@ -46,7 +46,7 @@ class CausalRecipe:
         if bench.job.loss == "fused" and bench.job.trains:
             fused.fuse_layers(base)
         if bench.job.loss == "full-logits":
-            _mark_loss(base, bench)
+            mark_loss(base, bench)
 
     def batch(self, job: Job, *, rows: int, length: int) -> Batch:
         """Return tokens, a mask and labels as collators make them."""
@@ -104,7 +104,7 @@ def accepts_items(model: Any) -> bool:
     return any(one.kind is inspect.Parameter.VAR_KEYWORD for one in found)
 
 
-def _mark_loss(base: Any, bench: Bench) -> None:
+def mark_loss(base: Any, bench: Bench) -> None:
     """Tell the observer where the model's own loss begins."""
     try:
         plain: Callable[..., torch.Tensor] = base.loss_function
