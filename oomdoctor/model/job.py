@@ -96,7 +96,9 @@ class ShardingSpec:
     """How a job spreads over cards.
 
     `kind` is ddp, zero1, zero2, zero3, fsdp1, fsdp2 or "" (nothing is exchanged); `ranks` are
-    data-parallel ranks. `wrap` says which modules FSDP gathers as one (layer, whole).
+    data-parallel ranks. `bucket_bytes` is the size of a bucket of gradients; `overlap` says that
+    ZeRO fills one while another is sent (None: as DeepSpeed has it). `wrap` says which modules
+    FSDP gathers as one (layer, whole).
     """
 
     kind: str = ""
@@ -106,6 +108,7 @@ class ShardingSpec:
     context: int = 1
     bucket_bytes: int | None = None
     bucket_views: bool = False
+    overlap: bool | None = None
     offload_params: bool = False
     wrap: str = "layer"
     reshard: bool = True

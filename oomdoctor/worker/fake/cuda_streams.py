@@ -85,6 +85,10 @@ class Stream:
         """Say that all is done."""
         return True
 
+    def is_capturing(self) -> bool:
+        """Say that no graph is captured."""
+        return False
+
     def synchronize(self) -> None:
         """Wait for nothing."""
 

@@ -152,6 +152,9 @@ class Facade:
         self._set(torch.backends.cuda, "is_built", lambda: True)
         self._set(torch.cuda.nvtx, "_nvtx", _Ranges())
         self._set(torch.Tensor, "record_stream", recording(self._tracker.used_on))
+        if hasattr(torch, "accelerator"):  # came with 2.6
+            for name in ("current_stream", "synchronize"):
+                self._set(torch.accelerator, name, new[name])
         self._set(torch.Tensor, "pin_memory", lambda tensor, *_arguments: tensor)
         plain = torch.UntypedStorage.resize_
         self._set(torch.UntypedStorage, "resize_", resizing(self._memory, plain))

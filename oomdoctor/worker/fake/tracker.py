@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 UNNAMED = ("aten.empty", "aten.new_empty")
-WORKSPACE = "workspace"
+WORKSPACE, COMMUNICATION = "workspace", "communication"
 
 
 class _Thread:
@@ -151,7 +151,8 @@ class Tracker:
         if category in ("weights", "adapter"):
             self._trained.append(held)
         for tensor in held:
-            number = self.memory.number_of(tensor) if self.memory is not None else None
+            here = getattr(tensor, "_local_tensor", tensor)  # this rank's part of a DTensor
+            number = self.memory.number_of(here) if self.memory is not None else None
             if number is not None:
                 self._categories.setdefault(number, category)
 
@@ -180,7 +181,7 @@ class Tracker:
         if not self._handles:
             self._watch()
         for name, module in model.named_modules():
-            self._names[module] = name
+            self._names[module] = name.replace("_fsdp_wrapped_module.", "")
 
     def _watch(self) -> None:
         hooks = torch.nn.modules.module
@@ -215,7 +216,9 @@ class Tracker:
         categories, on = self._categories, self._on
         allocations = [
             Allocation(
-                *(size, operator, module, *place, categories.get(number, ""), on.get(number, 0))
+                *(size, operator, module, *place),
+                categories.get(number) or (COMMUNICATION if number in on else ""),
+                on.get(number, 0),
             )
             for number, (size, operator, module, place) in enumerate(
                 zip(self.sizes, self._operators, self._modules, self._places, strict=True)

@@ -13,7 +13,7 @@ import torch
 
 from oomdoctor.worker.errors import UnsupportedError
 from oomdoctor.worker.run.training import host_batch
-from oomdoctor.worker.twins.adapter import base_of
+from oomdoctor.worker.twins.adapter import base_of, unwrapped
 
 if TYPE_CHECKING:
     from oomdoctor.model.job import GenerationSpec
@@ -63,7 +63,7 @@ def _run(
     new: int,
     cache: Any,
 ) -> torch.Tensor:
-    model = bench.model
+    model = unwrapped(bench.model)
     settings: dict[str, Any] = {
         "max_new_tokens": new,
         "min_new_tokens": new,

@@ -48,7 +48,15 @@ def run_job(
     adapter away. Raises UnsupportedError where the job cannot be built from its description.
     """
     wanted = [name for name in phases_of(job) if not phases or name in phases]
-    bench = Bench(job, device, observer, recipe=recipe_of(job), strategy=strategy_of(job))
+    strategy = strategy_of(job)
+    try:
+        _run(Bench(job, device, observer, recipe=recipe_of(job), strategy=strategy), wanted)
+    finally:
+        strategy.close()
+
+
+def _run(bench: Bench, wanted: Sequence[str]) -> None:
+    job = bench.job
     load(bench)
     if job.trains:
         prepare_training(bench)
@@ -57,8 +65,10 @@ def run_job(
     for name in sorted(wanted, key="merge".__eq__):
         if name in STEPS:
             train_step(bench, name)
-        elif name in _PHASES:
+        elif name in bench.strategy.phases:
             _PHASES[name](bench)
+        elif name in _PHASES:
+            bench.observer.assume(f"{name} is not traced under {job.sharding.kind}")
 
 
 _PHASES: dict[str, Callable[[Bench], None]] = {

@@ -53,7 +53,9 @@ def goes_direct(job: Job) -> bool:
     """Say whether weights go to the card one by one."""
     if job.loading is not None:
         return job.loading == "direct"
-    return job.quant is not None or job.framework == "trl" or not job.trains
+    if job.quant is not None or not job.trains:
+        return True
+    return job.framework == "trl" and not job.sharding.kind  # no device_map among several ranks
 
 
 def _store_directly(model: nn.Module, bench: Bench) -> None:

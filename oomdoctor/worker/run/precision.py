@@ -19,7 +19,7 @@ _HALF = (torch.float16, torch.bfloat16)
 
 def cast_automatically(bench: Bench) -> None:
     """Run the model's forward under autocast; Trainer then returns every output in fp32."""
-    if bench.job.amp is None:
+    if bench.job.amp is None or bench.strategy.casts:
         return
     dtype = dtype_of(bench.job.amp)
     model = bench.model
@@ -49,7 +49,7 @@ def _widened(value: Any) -> Any:
 
 def make_scaler(bench: Bench) -> Any:
     """Return the GradScaler of the job, or None."""
-    if not bench.job.scaler:
+    if not bench.job.scaler or bench.strategy.scales:
         return None
     bench.observer.assume("no gradient overflows: the scaler lets every step be taken")
     return _Scaler(bench.device.type)

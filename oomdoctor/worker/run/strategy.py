@@ -10,16 +10,35 @@ import torch
 from oomdoctor.worker.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from contextlib import AbstractContextManager
 
     from torch import nn
 
-    from oomdoctor.model.job import Job
+    from oomdoctor.model.job import Job, OptimizerSpec
 
 
 class Strategy(Protocol):
-    """What a training loop leaves to DDP, FSDP or ZeRO."""
+    """What a training loop leaves to DDP, FSDP or ZeRO.
+
+    `phases` are those after training that can be run under it. `casts` says that it casts weights
+    itself, so that no autocast is needed; `scales`, that it scales fp16 losses itself; `offloads`,
+    that the optimizer's states are on the host.
+    """
+
+    phases: Sequence[str]
+    casts: bool
+    scales: bool
+    offloads: bool
+
+    def close(self) -> None:
+        """End what it began."""
+
+    def spec(self, spec: OptimizerSpec) -> OptimizerSpec:
+        """Return the optimizer as the strategy wants it."""
+
+    def held(self) -> Iterable[tuple[str, Iterable[torch.Tensor]]]:
+        """Name tensors that it made, with their categories."""
 
     def place(self, model: nn.Module, device: torch.device) -> nn.Module:
         """Return the model on the device: moved, sharded or gathered as the strategy does."""
@@ -42,6 +61,22 @@ class Strategy(Protocol):
 
 class Single:
     """One card, nothing exchanged."""
+
+    phases: Sequence[str] = ("evaluation", "generation", "save", "merge", "resume")
+    casts = False
+    scales = False
+    offloads = False
+
+    def close(self) -> None:
+        """End nothing."""
+
+    def spec(self, spec: OptimizerSpec) -> OptimizerSpec:
+        """Return the optimizer as it is."""
+        return spec
+
+    def held(self) -> Iterable[tuple[str, Iterable[torch.Tensor]]]:
+        """Name nothing."""
+        return ()
 
     def place(self, model: nn.Module, device: torch.device) -> nn.Module:
         """Move the model."""
@@ -73,6 +108,8 @@ def strategy_of(job: Job) -> Strategy:
     sharding = job.sharding
     if max(sharding.tensor, sharding.pipeline, sharding.context) > 1:
         raise UnsupportedError("tensor, pipeline and context parallel jobs are not traced")
-    if sharding.kind and sharding.ranks > 1:
-        raise UnsupportedError(f"{sharding.kind} over {sharding.ranks} ranks is not traced")
-    return Single()
+    if not sharding.kind or (sharding.kind == "ddp" and sharding.ranks == 1):
+        return Single()
+    from oomdoctor.worker.sharding.choice import sharded
+
+    return sharded(job)

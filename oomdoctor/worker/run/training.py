@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from oomdoctor.worker.run.precision import cast_automatically, make_scaler
+from oomdoctor.worker.sharding.host import HostSteps
 from oomdoctor.worker.twins.average import Average
 from oomdoctor.worker.twins.causal import accepts_items
 from oomdoctor.worker.twins.checkpointing import on_host
 from oomdoctor.worker.twins.optimizer import make_optimizer, state_tensors
 
 if TYPE_CHECKING:
+    from oomdoctor.model.job import OptimizerSpec
     from oomdoctor.worker.run.bench import Bench
 
     Batch = dict[str, torch.Tensor]
@@ -34,9 +36,10 @@ def prepare_training(bench: Bench) -> None:
     model = bench.model
     early = _steps_in_backward(bench)
     if job.optimizer is not None and not early:
-        optimizer = make_optimizer(job.optimizer, model, grouped=bench.like_trainer)
-        bench.optimizer = bench.strategy.optimizer(optimizer, model)
+        bench.optimizer = bench.strategy.optimizer(_optimizer(bench, job.optimizer), model)
     bench.model = bench.strategy.wrap(model)
+    for category, tensors in bench.strategy.held():
+        bench.observer.tag(tensors, category)
     cast_automatically(bench)
     bench.scaler = make_scaler(bench)
     if bench.like_trainer:
@@ -47,6 +50,13 @@ def prepare_training(bench: Bench) -> None:
         bench.observer.tag(bench.kept["average"].tensors, "optimizer")
     if early:
         _attach(bench)
+
+
+def _optimizer(bench: Bench, spec: OptimizerSpec) -> Any:
+    if bench.strategy.offloads:
+        return HostSteps(bench.trained)
+    wanted = bench.strategy.spec(spec)
+    return make_optimizer(wanted, bench.model, grouped=bench.like_trainer)
 
 
 def train_step(bench: Bench, name: str) -> None:

@@ -25,6 +25,8 @@ _TASKS = {
 # tasks that PEFT has no class for: it wraps them plainly
 _PLAIN = frozenset({"masked-lm", "image-classification"})
 
+_SPREADS = ("DistributedDataParallel", "FullyShardedDataParallel", "DeepSpeedEngine")
+
 
 def add_adapter(model: nn.Module, job: Job) -> nn.Module:
     """Return the model with the job's adapter, or as it is where the job has none."""
@@ -91,6 +93,14 @@ def is_adapted(model: Any) -> bool:
     return hasattr(model, "peft_config") and hasattr(model, "merge_and_unload")
 
 
+def unwrapped(model: Any) -> Any:
+    """Return the model without what spreads it over cards."""
+    while type(model).__name__ in _SPREADS:
+        model = model.module
+    return model
+
+
 def base_of(model: Any) -> Any:
-    """Return the model that PEFT wraps, or the model itself."""
+    """Return the model that DDP, FSDP or DeepSpeed and PEFT wrap, or the model itself."""
+    model = unwrapped(model)
     return model.get_base_model() if hasattr(model, "get_base_model") else model
