@@ -98,19 +98,20 @@ def main() -> int:
     """Measure, store, print and check."""
     options = _options()
     wanted = [one for one in records() if options.only in one.id]
+    found = {} if options.stored else said(wanted, options.python, options.peers)
     results = stored()
-    if not options.stored:
-        for name, answers in said(wanted, options.python, options.peers).items():
+    if found:
+        for name, answers in found.items():
             results[name] = {**results.get(name, {}), **answers}
         if options.write:
             store(results)
     shown = {one.id: results.get(one.id, {}) for one in wanted}
     print(table(wanted, shown))
-    found = summary(wanted, shown)
-    print(json.dumps(found, indent=1))
+    figures = summary(wanted, shown)
+    print(json.dumps(figures, indent=1))
     if options.page:
         lay_out(records(), stored())
-    faults = broken(found)
+    faults = broken(figures)
     for fault in faults:
         print(f"BROKEN: {fault}")
     return 1 if options.check and faults else 0
