@@ -99,10 +99,12 @@ void vc_written(uintptr_t address, const void *source, size_t bytes)
     pthread_mutex_unlock(&lock);
 }
 
+/* Zeros read as zeros without being kept. Kernels clear their own counters so, and what they write
+   there must not pass for known when the memory is used again. */
 void vc_filled(uintptr_t address, int value, size_t bytes)
 {
     pthread_mutex_lock(&lock);
-    if (bytes <= VC_SMALL)
+    if (value && bytes <= VC_SMALL)
         keep(address, NULL, value, bytes);
     else
         forget(address, bytes);
