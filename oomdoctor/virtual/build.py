@@ -83,8 +83,11 @@ def _move(unfinished: Path, folder: Path) -> None:
     try:
         unfinished.rename(folder)
     except OSError:
-        if not (folder / DRIVER).is_file():
-            raise
+        if (folder / DRIVER).is_file():
+            return
+        # somebody cleared the cache while a program ran, which then put something there
+        shutil.rmtree(folder, ignore_errors=True)
+        unfinished.rename(folder)
 
 
 def _compile(wheels: Wheels, compiler: str, folder: Path) -> None:

@@ -42,7 +42,7 @@ def environment_of(
         played["LOG"] = str(log)
     preloaded = [DRIVER, REST, MONITOR, *(path.name for path in libraries.glob("libnvrtc.so.*"))]
     # what is tuned with made-up times must not be found by a run on a real card
-    tuned = libraries / "tuned"
+    tuned = libraries.with_name(f"{libraries.name}-tuned")
     return {
         **base,
         **{PREFIX + name: value for name, value in played.items()},

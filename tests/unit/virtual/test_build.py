@@ -106,6 +106,22 @@ def test_what_was_built_is_taken_again(
 
 
 @LINUX
+def test_a_folder_without_its_libraries_is_built_anew(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cc").touch(mode=0o755)
+    monkeypatch.setattr(
+        building, "_compile", lambda _wheels, _compiler, to: (to / building.DRIVER).touch()
+    )
+    environment = {"PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    folder = build(site, environment=environment)
+    (folder / building.DRIVER).rename(folder / "left over")
+
+    assert build(site, environment=environment) == folder
+    assert [path.name for path in folder.iterdir()] == [building.DRIVER]
+
+
+@LINUX
 def test_a_build_that_failed_leaves_nothing(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

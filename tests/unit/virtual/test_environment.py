@@ -58,8 +58,8 @@ def test_what_was_set_before_stays(libraries: Path) -> None:
 def test_kernels_that_are_tuned_with_made_up_times_stay_apart(libraries: Path) -> None:
     found = environment_of(CARD, libraries=libraries, base={})
 
-    assert found["TRITON_CACHE_DIR"].startswith(str(libraries))
-    assert found["TORCHINDUCTOR_CACHE_DIR"].startswith(str(libraries))
+    assert found["TRITON_CACHE_DIR"] == f"{libraries}-tuned/triton"
+    assert found["TORCHINDUCTOR_CACHE_DIR"] == f"{libraries}-tuned/inductor"
 
 
 def test_the_log_is_named_where_one_is_wanted(libraries: Path, tmp_path: Path) -> None:
