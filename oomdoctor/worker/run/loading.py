@@ -49,6 +49,16 @@ def load(bench: Bench) -> None:
     bench.recipe.ready(bench)
 
 
+def build(bench: Bench) -> nn.Module:
+    """Return another model of the job on the device, without an adapter."""
+    model = bench.recipe.model(bench.job, bench.observer)
+    if goes_direct(bench.job):
+        _store_directly(model, bench)
+        return model
+    Storing(model, dtype_of(bench.job.dtype)).store(_HOST)
+    return model.to(bench.device)
+
+
 def goes_direct(job: Job) -> bool:
     """Say whether weights go to the card one by one."""
     if job.loading is not None:

@@ -8,22 +8,40 @@ torchtune cuts the finished logits into chunks, so that only a chunk is ever in 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 _TILE_TOKENS = 4096
 _TILE_WORDS = 32768
 _TUNE_CHUNKS = 8
+OUTPUTS = ("entropy", "mean_logits", "is_top1")
+SFT = ("entropy", "is_top1")
+_OF_SUMS: dict[str, Callable[[Sequence[torch.Tensor], torch.Tensor], torch.Tensor]] = {
+    "entropy": lambda sums, log_total: log_total - sums[2] / sums[1],
+    "mean_logits": lambda sums, _: sums[4] / 2,
+    "is_top1": lambda sums, _: (sums[6] >= sums[0]) & (sums[6] > sums[5]),
+}
+"""What each output is of: the largest logit, sums of exponentials, ..., the target's logit."""
 
 
 class TiledLogProbs(torch.autograd.Function):
-    """Log-probability, entropy and whether the target is the likeliest word, of each token."""
+    """Log-probability of the target of each token, and what else is wanted of its words.
+
+    `wanted` are names of `OUTPUTS`; what is not stays None.
+    """
 
     @staticmethod
     def forward(
-        ctx: Any, hidden: torch.Tensor, weight: torch.Tensor, targets: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        ctx: Any,
+        hidden: torch.Tensor,
+        weight: torch.Tensor,
+        targets: torch.Tensor,
+        wanted: tuple[str, ...] = SFT,
+    ) -> tuple[torch.Tensor | None, ...]:
         """Project tile by tile into one buffer."""
         ctx.set_materialize_grads(False)
         dtype = _compute_dtype(hidden)
@@ -36,15 +54,14 @@ class TiledLogProbs(torch.autograd.Function):
                 words = weight[first : first + _TILE_WORDS].to(dtype)
                 tile = buffer[: rows.shape[0], : words.shape[0]]
                 torch.mm(rows, words.t(), out=tile)
-        highest, total, weighted, before, target = sums[0], sums[1], sums[2], sums[5], sums[6]
-        log_total = highest + torch.log(total)
-        log_probs = target - log_total
-        entropy = log_total - weighted / total
-        likeliest = (target >= highest) & (target > before)
+        log_total = sums[0] + torch.log(sums[1])
+        log_probs = sums[6] - log_total
+        made = {name: _OF_SUMS[name](sums, log_total) for name in OUTPUTS if name in wanted}
+        entropy = made.get("entropy", log_total)
         ctx.save_for_backward(hidden, weight, targets, log_total, entropy)
-        ctx.mark_non_differentiable(likeliest)
+        ctx.mark_non_differentiable(*(one for name, one in made.items() if name != "entropy"))
         ctx.dtype = dtype
-        return log_probs, entropy, likeliest
+        return log_probs, *(made.get(name) for name in OUTPUTS)
 
     @staticmethod
     def backward(ctx: Any, *_: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
@@ -67,6 +84,7 @@ class TiledLogProbs(torch.autograd.Function):
         return (
             None if for_hidden is None else for_hidden.to(hidden.dtype),
             None if for_weight is None else for_weight.to(weight.dtype),
+            None,
             None,
         )
 
@@ -98,8 +116,8 @@ def tiled_loss(
     hidden, labels = hidden[:, :-1], labels[:, 1:]
     known = labels != -100
     kept = TiledLogProbs.apply(hidden[known], weight, labels[known])
-    spread = [one.new_zeros(known.shape).masked_scatter(known, one) for one in kept]
-    log_probs, entropy, likeliest = spread
+    spread = (None if one is None else _spread(one, known) for one in kept)
+    log_probs, entropy, _, likeliest = spread
     _model_loss = -log_probs.sum() / (known.sum().clamp(min=1) if items is None else items)
     per_token = -log_probs
     total = known.sum() if items is None else items
@@ -108,6 +126,25 @@ def tiled_loss(
     for metric in (entropy.detach().sum().sum(), likeliest.sum().sum()):
         (metric / count).item()
     return loss
+
+
+def _spread(values: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
+    return values.new_zeros(known.shape).masked_scatter(known, values)
+
+
+def scored(
+    hidden: torch.Tensor, weight: torch.Tensor, labels: torch.Tensor, wanted: tuple[str, ...]
+) -> dict[str, torch.Tensor]:
+    """Return what TRL's fused output layer returns for each token but the first."""
+    hidden, labels = hidden[:, :-1], labels[:, 1:]
+    known = labels != -100
+    kept = TiledLogProbs.apply(hidden[known], weight, labels[known], wanted)
+    names = ("log_probs", *OUTPUTS)
+    made = {
+        name: _spread(one, known) for name, one in zip(names, kept, strict=True) if one is not None
+    }
+    made["loss"] = -made["log_probs"].sum() / known.sum().clamp(min=1)
+    return made
 
 
 def tune_loss(logits: torch.Tensor, labels: torch.Tensor, chunks: int | None) -> torch.Tensor:
