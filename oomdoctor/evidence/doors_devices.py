@@ -1,4 +1,4 @@
-"""Literals of the readers of device tools and of library pools; `doors` holds the others."""
+"""Literals of the readers of device tools, library pools and series; `doors` holds the others."""
 
 from __future__ import annotations
 
@@ -65,5 +65,38 @@ DEVICE_DOORS: dict[str, tuple[str, ...]] = {
         "entry parameter subshape",
         "hbm capacity",
         "by rematerialization",
+    ),
+    "growth": (
+        "max_mem",
+        "memory_",
+        "_memory",
+        "memory:",
+        "memory=",
+        "memory/",
+        "memory (",
+        "memory used",
+        "memory usage",
+        "memory allocated",
+        "memory reserved",
+        "virtual memory",
+        "memallocated",
+        " mem ",
+        "mem:",
+        "mem=",
+        "mem/",
+        "alloc=",
+        "allocated=",
+        "allocated:",
+        "allocated():",
+        *(f"allocated {digit}" for digit in range(1, 10)),
+        *(f"memory {digit}" for digit in range(1, 10)),
+        "mem after ",
+        "mem at ",
+        "reserved=",
+        "reserved:",
+        "ma ",
+        "vram",
+        "mib /",
+        "rss",
     ),
 }

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 _MIB = 1024**2
 _LONGEST = 1000
-_WORDS = ("mem", "alloc", "reserved", "mib /", "rss")
+_DIGITS_OF_BYTES = 8  # a bare number this long counts bytes
+_WORDS = ("mem", "alloc", "reserved", "mib /", "rss", "vram")
 # The announcement of a failure states figures of another moment.
 _NO_SERIES = ("out of memory", "tried to allocate", "error", "total capacity", "killed process")
 _QUANTITIES: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -154,6 +155,8 @@ def _size(found: re.Match[str]) -> tuple[int, int] | None:
         return None if size is None else (size.bytes, size.slack_bytes)
     scale = unit_bytes(found["unit"] or "")
     if scale is None:
+        scale = 1 if found["bare"].isdigit() and len(found["bare"]) >= _DIGITS_OF_BYTES else None
+    if scale is None:
         return None
     size = size_of(found["bare"], scale)
     return size.bytes, size.slack_bytes
@@ -174,11 +177,16 @@ def _step_of(line: LogLine) -> int | None:
 
 @cache
 def _named_value() -> re.Pattern[str]:
-    """Match `memory_allocated 4 GB`, `MA 11.76 GB`, `memory reserved (GB): 6.59`, `rss=3.1G`."""
+    """Match `memory_allocated 4 GB`, `MA 11.76 GB`, `memory reserved (GB): 6.59`, `rss=3.1G`.
+
+    Also `memory_allocated(): 3221225472`, `mem after step 10 = 4 GiB` and `vram 8.1 GB`.
+    """
     return re.compile(
         r"(?<![A-Za-z])(?P<name>(?:[A-Za-z][\w/.]*[ _]){0,3}?"
-        r"(?:[A-Za-z_/.]*(?:mem|alloc|reserved|rss)[\w/]*(?: used| usage| allocated| reserved)?"
+        r"(?:[A-Za-z_/.]*(?:mem|alloc|reserved|rss|vram)[\w/]*"
+        r"(?: used| usage| allocated| reserved)?"
         r"|(?:Max_)?[MC]A|Virtual Memory: {1,3}used))"
+        r"(?:\(\))?(?: (?:after|at) [a-z]{1,12} \d+)?"
         r"(?:[\"']? ?(?:\((?P<unit>[KMG]i?B)\))?[\"']?(?: ?[:=|]{1,2} ?| +is +| +)(?:allocated: )?)"
         rf"(?:(?P<size>{SIZE_PATTERN})|(?P<bare>\d+(?:\.\d+)?)(?![\w.]))",
         re.IGNORECASE,

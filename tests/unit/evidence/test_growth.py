@@ -112,6 +112,32 @@ def test_a_second_run_starts_a_series_of_its_own() -> None:
     assert [len(series.points) for series in found] == [3, 2]
 
 
+@pytest.mark.parametrize(
+    ("line", "quantity"),
+    [
+        ("step {step} allocated {gib}.0 GiB", "allocated"),
+        ("iter {step}: allocated {mib}MiB, reserved 40000MiB", "allocated"),
+        ("step {step}: torch.cuda.memory_allocated(): {size}", "allocated"),
+        ("[{step}/900] cuda memory {mib} MiB", "device"),
+        ("iter {step} vram {gib}.0 GiB", "device"),
+        ("mem after step {step} = {gib}.000 GiB", "device"),
+    ],
+)
+def test_figures_are_read_in_the_words_of_hand_written_loops(line: str, quantity: str) -> None:
+    rows = (
+        line.format(step=100 * n, gib=3 + 4 * n, mib=1024 * (3 + 4 * n), size=(3 + 4 * n) * GIB)
+        for n in range(3)
+    )
+
+    found = values("\n".join(rows))
+
+    assert (found["quantity"], found["first"], found["last"]) == (quantity, 3 * GIB, 11 * GIB)
+
+
+def test_a_short_number_without_a_unit_is_no_memory() -> None:
+    assert values("\n".join(f"step {n} memory_allocated {n}" for n in range(1, 4))) == {}
+
+
 def test_a_series_that_falls_is_not_monotone() -> None:
     text = (
         "step 1 memory_allocated 4 GB\nstep 2 memory_allocated 6 GB\nstep 3 memory_allocated 5 GB"
