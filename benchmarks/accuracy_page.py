@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.accuracy_summary import error_of, summary
+from benchmarks.accuracy_summary import error_of, groups, summary
 from benchmarks.measured import aside
 from benchmarks.naive import NAMES as RULES
 from benchmarks.peers import NAMES as PEERS
@@ -41,6 +41,8 @@ def pieces(wanted: Sequence[Record], results: Mapping[str, Any]) -> dict[str, st
     shown = {one.id: results.get(one.id, {}) for one in wanted}
     return {
         "summary": "\n".join(_summary(wanted, shown)),
+        "sources": "\n".join(_sources(wanted, shown)),
+        "edges": _edges(wanted, shown),
         "records": "\n".join(_rows(wanted, shown)),
         "verdicts": "\n".join(_verdicts(wanted, shown)),
         "not comparable": "\n".join(_others(wanted)),
@@ -57,6 +59,22 @@ def _summary(wanted: Sequence[Record], results: Mapping[str, Any]) -> Iterator[s
                 f"| {name} | {one['records']} | {one['median']:.1%} | {one['p90']:.1%} |"
                 f" {one['too low']:.0%} |"
             )
+
+
+def _sources(wanted: Sequence[Record], results: Mapping[str, Any]) -> Iterator[str]:
+    yield "| source and quantity | traced | records | median | worst |"
+    yield "|---|---|---|---|---|"
+    for name, one in groups(wanted, results).items():
+        yield f"| {name} | {one['records']} | {one['median']:.2%} | {one['worst']:+.1%} |"
+
+
+def _edges(wanted: Sequence[Record], results: Mapping[str, Any]) -> str:
+    one = summary(wanted, results)["simulation"]
+    return (
+        f"The simulation was right in {one.get('edges right', 0)} of these {one.get('edges', 0)};"
+        f" with the measured runs, mostly far from the edge, in {one.get('right', 0):.0%} of"
+        f" {one.get('thresholds', 0)}, and {one.get('tight', 0):.0%} of those were *tight*."
+    )
 
 
 def _rows(wanted: Iterable[Record], results: Mapping[str, Any]) -> Iterator[str]:

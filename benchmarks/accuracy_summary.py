@@ -60,6 +60,20 @@ def summary(wanted: Sequence[Record], results: Mapping[str, Any]) -> dict[str, A
     return found
 
 
+def groups(wanted: Sequence[Record], results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the simulation's figures by source and by what was traced; "worst" is signed."""
+    names: dict[str, list[float]] = {}
+    for one in wanted:
+        off = error_of(one, results[one.id].get("simulation", {}).get("bytes"))
+        if off is not None and one.comparable:
+            what = "twin" if one.twin is not None else "job"
+            point = "" if one.point == "peak" else f", {one.point}"
+            names.setdefault(f"{one.source}: {one.quantity}{point} | {what}", []).append(off)
+    return {
+        name: {**_figures(errors), "worst": max(errors, key=abs)} for name, errors in names.items()
+    }
+
+
 def _figures(errors: Sequence[float]) -> dict[str, Any]:
     if not errors:
         return {"records": 0}
@@ -85,7 +99,10 @@ def _verdicts(wanted: Iterable[Record], results: Mapping[str, Any], engine: str)
     wrong = [one.id for one, answer in said if not _right(one, answer)]
     tight = sum(answer["verdict"] == TIGHT for _, answer in said)
     unsafe = [one.id for one, answer in said if one.outcome == OOM and answer["verdict"] == FITS]
+    edges = [one for one, _ in said if one.quantity == OUTCOME]
     return {
+        "edges": len(edges),
+        "edges right": len(edges) - sum(one.id in wrong for one in edges),
         "thresholds": len(said),
         "right": round(1 - len(wrong) / len(said), 4),
         "tight": round(tight / len(said), 4),
