@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 class Streams:
     """The streams of one card: which is current in which thread, and how they are made."""
 
-    def __init__(self) -> None:
-        """Begin with the default stream."""
+    def __init__(self, changed: Callable[[int], None]) -> None:
+        """Begin with the default stream; `changed` hears the number of each that becomes current."""
+        self._changed = changed
         self._numbers = itertools.count(1)
         self._here = threading.local()
         self.kind = _kind_of(self)
@@ -46,6 +47,7 @@ class Streams:
         """Let a stream be current in this thread."""
         if stream is not None:
             self._here.stream = stream
+            self._changed(stream.stream_id)
 
     def answers(self) -> dict[str, object]:
         """Return what `torch.cuda` answers about streams, by name."""
@@ -53,7 +55,7 @@ class Streams:
             "current_stream": lambda *_arguments: self.current,
             "default_stream": lambda *_arguments: self.default,
             "set_stream": self.use,
-            "stream": lambda stream: _On(stream),
+            "stream": _on,
             "StreamContext": _On,
             "Stream": self.kind,
             "Event": Event,
@@ -111,6 +113,11 @@ class Stream:
     def __exit__(self, *_raised: object) -> None:
         """Leave it."""
         self._streams.use(self._before.pop())
+
+
+def _on(stream: Stream | None) -> _On:
+    """Return a context: `torch.cuda.stream`, which is a function and no class."""
+    return _On(stream)
 
 
 def _kind_of(streams: Streams) -> Callable[..., Stream]:

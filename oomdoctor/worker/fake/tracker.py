@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import torch
 
@@ -31,29 +31,49 @@ UNNAMED = ("aten.empty", "aten.new_empty")
 WORKSPACE, COMMUNICATION = "workspace", "communication"
 
 
-class _Thread:
-    """Where one thread is: the modules that run, and the nodes that each made."""
+T = TypeVar("T")
 
-    __slots__ = ("modules", "owners", "starts")
 
-    def __init__(self) -> None:
-        self.modules: list[str] = []
+class _Ranges(Generic[T]):
+    """To whom autograd's nodes belong, by their sequence numbers."""
+
+    __slots__ = ("_nobody", "owners", "starts")
+
+    def __init__(self, nobody: T) -> None:
         self.starts: list[int] = []
-        self.owners: list[str] = []
+        self.owners: list[T] = []
+        self._nobody = nobody
 
-    def note(self, sequence: int) -> None:
-        """Note that nodes from this number on belong to the module that runs now."""
-        owner = self.modules[-1] if self.modules else ""
+    def note(self, sequence: int, owner: T) -> None:
+        """Note that nodes from this number on belong to an owner."""
         while self.starts and self.starts[-1] >= sequence:
             self.starts.pop()
             self.owners.pop()
         self.starts.append(sequence)
         self.owners.append(owner)
 
+    def owner_of(self, sequence: int) -> T:
+        """Return to whom a node belongs."""
+        place = bisect_right(self.starts, sequence) - 1
+        return self.owners[place] if place >= 0 else self._nobody
+
+
+class _Thread:
+    """Where one thread is: the modules that run, and the nodes that each made."""
+
+    __slots__ = ("made", "modules")
+
+    def __init__(self) -> None:
+        self.modules: list[str] = []
+        self.made = _Ranges("")
+
+    def note(self, sequence: int) -> None:
+        """Note that nodes from this number on belong to the module that runs now."""
+        self.made.note(sequence, self.modules[-1] if self.modules else "")
+
     def owner_of(self, sequence: int) -> str:
         """Return the module that made a node."""
-        place = bisect_right(self.starts, sequence) - 1
-        return self.owners[place] if place >= 0 else ""
+        return self.made.owner_of(sequence)
 
 
 class Tracker:
@@ -62,7 +82,8 @@ class Tracker:
     def __init__(self) -> None:
         """Start an empty stream."""
         self.memory: Finder | None = None
-        self.streams = Streams()
+        self.streams = Streams(self._changed_stream)
+        self._made_on = _Ranges(0)
         self._on: dict[int, int] = {}
         self.events: list[int] = []
         self.marks: list[Mark] = []
@@ -92,7 +113,7 @@ class Tracker:
         self._unnamed = operator.startswith(UNNAMED)
         self._modules.append(self._module())
         self._places.append(self._place)
-        if on := self.streams.number:
+        if on := self.streams.number or self._stream_of_node():
             self._on[number] = on
         self.events.append(number)
         self.allocated += -(-size // 512) * 512
@@ -119,6 +140,18 @@ class Tracker:
         if number == len(self.sizes) - 1:
             self._operators[number] = operator
             self._unnamed = False
+
+    def _changed_stream(self, stream: int) -> None:
+        """Hear that a CUDA stream becomes the current one: the backward of what runs on it will."""
+        if threading.get_ident() == self._main:
+            self._made_on.note(torch.autograd._get_sequence_nr(), stream)
+
+    def _stream_of_node(self) -> int:
+        """Return the CUDA stream on which autograd runs a node: that of its forward."""
+        if not self._made_on.starts:
+            return 0
+        node = torch._C._current_autograd_node()
+        return 0 if node is None else self._made_on.owner_of(node._sequence_nr())
 
     def _module(self) -> str:
         """Return the module that runs, or whose backward runs, in this thread."""
