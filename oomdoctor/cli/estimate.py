@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 import click
 
-from oomdoctor.cli.estimate_options import job_options, shape_options
+from oomdoctor.cli.estimate_options import entry_options, job_options, shape_options
 from oomdoctor.cli.exit_codes import ExitCode
 from oomdoctor.cli.lazy import Example, HelpWithExamples
 from oomdoctor.cli.options import output_options, standard_input, talk_options
@@ -23,6 +23,8 @@ class Asked(TypedDict):
     """What the command line asks for beside the flags of the job."""
 
     configs: tuple[str, ...]
+    entry: str | None
+    entry_args: tuple[str, ...]
     model: str | None
     gpu: tuple[str, ...]
     engine: str | None
@@ -67,6 +69,7 @@ class EstimateCommand(HelpWithExamples):
 @click.command("estimate", cls=EstimateCommand)
 @job_options
 @shape_options
+@entry_options
 @click.option(
     "--fail-on",
     type=click.Choice(FAIL_ON),
@@ -90,16 +93,25 @@ def command(**values: object) -> int:
     CONFIG is a training or serving config, a script, or a model's config.json; flags outrank it.
     Where torch is installed the model's own code is traced on tensors without memory, no weights
     and no card are needed, and the allocations are put through a model of PyTorch's allocator;
-    elsewhere a formula speaks, and the answer says so. Nothing in a file is ever executed.
+    elsewhere a formula speaks, and the answer says so. Nothing in a file is ever executed, but for
+    the function that --entry names.
     """
-    from oomdoctor.cli.estimate_run import estimated
-
     asked = cast("Asked", values)
-    made = estimated(values, stdin=standard_input())
+    made = _estimated(values, asked)
     write_result(_rendered(made, asked), path=asked["output"], force=asked["force"])
     if asked["output"] not in (None, "-") and not asked["quiet"]:
         say(f"written to {asked['output']}")
     return int(_exit(made, asked))
+
+
+def _estimated(values: dict[str, object], asked: Asked) -> Estimate:
+    if asked["entry"] is None and not asked["entry_args"]:
+        from oomdoctor.cli.estimate_run import estimated
+
+        return estimated(values, stdin=standard_input())
+    from oomdoctor.cli.estimate_entry import estimated_entry
+
+    return estimated_entry(values)
 
 
 def _rendered(made: Estimate, asked: Asked) -> str:

@@ -160,6 +160,26 @@ def job_options(function: F) -> F:
     return _with(function, (*_MODEL, *_JOB, configs))
 
 
+_ENTRY = (
+    click.option(
+        "--entry-args",
+        multiple=True,
+        metavar="K=V",
+        help="An argument for the function of --entry, by name; may be given again.",
+    ),
+    click.option(
+        "--entry",
+        metavar="MODULE:FUNCTION",
+        help="Run your own function, which makes model, optimizer and step, on the fake card.",
+    ),
+)
+
+
+def entry_options(function: F) -> F:
+    """Add what runs the user's own code."""
+    return _with(function, _ENTRY)
+
+
 def shape_options(function: F) -> F:
     """Add the table, the limits, and what to compare."""
     return _with(function, _SHAPES)

@@ -145,6 +145,19 @@ class GenerationSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EntrySpec:
+    """A function of the user that makes model, optimizer and step; no reader of files makes one.
+
+    `place` is module:function or file.py:function, looked for from `folder` on; `arguments` are
+    given to it by name.
+    """
+
+    place: str
+    folder: str
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CardSpec:
     """What of a card decides which kernels run and what they allocate.
 
@@ -173,8 +186,8 @@ class Job:
     pairs `batch` counts pairs, two rows each; for GRPO it counts answers.
     `loading` is moved (built on the host, then moved to the card), direct (each weight goes to the
     card as it is read) or None: as `framework` does it. `framework` says whose training loop it is
-    (transformers, trl, torch, ...), `versions` which libraries it runs with. What costs no memory
-    has no field.
+    (transformers, trl, torch, ...), `versions` which libraries it runs with. With an `entry` the
+    user's own code is the job, and all else says nothing. What costs no memory has no field.
     """
 
     model: ModelSpec
@@ -211,6 +224,7 @@ class Job:
     offloads_activations: bool = False
     framework: str = "transformers"
     versions: Mapping[str, str] = field(default_factory=dict)
+    entry: EntrySpec | None = None
 
     @property
     def trains(self) -> bool:

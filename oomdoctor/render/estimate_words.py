@@ -34,6 +34,8 @@ def named_part(phase: str, part: str) -> str:
 
 def job_words(job: Job) -> str:
     """Print a job in a line."""
+    if job.entry is not None:
+        return f"the user's own code, {job.entry.place}"
     words = [_method(job), job.dtype + (f" with {job.amp} autocast" if job.amp else "")]
     if job.image_size is not None:
         words.append(f"batch {format_count(job.batch)} of {job.image_size} x {job.image_size}")

@@ -47,6 +47,11 @@ def run_job(
     Loading always runs, since nothing runs without it. A merge comes last, because it takes the
     adapter away. Raises UnsupportedError where the job cannot be built from its description.
     """
+    if job.entry is not None:
+        from oomdoctor.worker.run.entry import run_entry
+
+        run_entry(job.entry, device, observer)
+        return
     wanted = [name for name in phases_of(job) if not phases or name in phases]
     strategy = strategy_of(job)
     try:
