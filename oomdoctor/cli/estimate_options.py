@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound="Callable[..., object]")
 METHODS = ("full", "lora", "dora", "qlora", "lora-8bit")
-TASKS = ("pretrain", "sft", "dpo", "orpo", "kto", "grpo", "reward", "classification", "generation")
+TASKS = (
+    *("pretrain", "sft", "dpo", "orpo", "kto", "grpo", "reward", "classification", "generation"),
+    "serving",
+)
+SERVERS = ("vllm", "sglang", "tgi", "llama.cpp", "ollama", "diffusers")
 ENGINES = ("simulate", "formula")
 
 
@@ -72,6 +76,18 @@ _MODEL = (
         shell_complete=complete_model,
         help="The model: its config.json, or a name from the hub.",
     ),
+)
+_SERVER = (
+    click.option(
+        "--max-len", type=click.IntRange(min=1), metavar="N", help="Tokens of a server's request."
+    ),
+    click.option(
+        "--utilization",
+        type=click.FloatRange(min=0, max=1, min_open=True),
+        metavar="SHARE",
+        help="Share of the card that a serving engine may take.",
+    ),
+    click.option("--engine-name", type=click.Choice(SERVERS), help="The engine that serves."),
 )
 _JOB = (
     click.option("--labels", type=click.IntRange(min=1), metavar="N", help="Classes of a head."),
@@ -182,7 +198,7 @@ def entry_options(function: F) -> F:
 
 def shape_options(function: F) -> F:
     """Add the table, the limits, and what to compare."""
-    return _with(function, _SHAPES)
+    return _with(function, (*_SERVER, *_SHAPES))
 
 
 def _with(function: F, options: Sequence[Callable[[F], F]]) -> F:

@@ -21,6 +21,7 @@ from oomdoctor.estimating.describe import (
 from oomdoctor.estimating.estimate import Wanted, compared, estimate
 from oomdoctor.estimating.flags import FLAGS, METHOD, facts_of
 from oomdoctor.facts.given import parse_given
+from oomdoctor.model.estimate import SIMULATE
 from oomdoctor.record import replace
 
 if TYPE_CHECKING:
@@ -44,6 +45,10 @@ def estimated(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Estima
         confs = wanted.alloc_confs
         chosen.settings = confs[0] if confs else settings_of(own.book)
         others = {text: source.described(text) for text in asked["what_if"]}
+        if own.serving is not None:
+            from oomdoctor.estimating.serving import served
+
+            return served(own, others, wanted, simulated=chosen.name == SIMULATE)
         made = _estimated(own, wanted, chosen)
         variants = _variants(others, wanted, chosen)
     return replace(made, variants=variants)
@@ -81,6 +86,8 @@ def described_by(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Sou
 def _model_file(model: str) -> str | None:
     """Return the config.json that --model names, None where it is a name from the hub."""
     path = Path(model)
+    if path.suffix.lower() == ".gguf":
+        return None  # its name says what it holds
     if path.is_dir():
         path /= "config.json"
     if path.is_file():

@@ -46,10 +46,19 @@ def read_configs(paths: Sequence[str], *, stdin: BinaryIO | None = None) -> Conf
         source = read_source(path, stdin=stdin)
         name = STDIN_ID if path == "-" else path
         found = read_config(source.text, name=name, path=None if path == "-" else path)
-        readings += found
+        readings += [*found, *_inside(source.text, name)]
         notes += [*source.notes, *(note for one in found for note in one.notes)]
         waiting += linked(found)
     return Configs(tuple(readings), tuple(dict.fromkeys(notes)))
+
+
+def _inside(text: str, name: str) -> tuple[ConfigReading, ...]:
+    """Read the commands of the containers that a manifest starts."""
+    from oomdoctor.configs.reader import read_config
+    from oomdoctor.estimating.manifest import commands_in
+
+    commands = commands_in(text)
+    return () if commands is None else read_config(commands + "\n", name=f"{name}.sh", path="a.sh")
 
 
 def book_of(configs: Configs, given: Sequence[Fact], *, replaced: Iterable[str] = ()) -> FactBook:

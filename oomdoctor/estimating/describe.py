@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from oomdoctor.facts.book import FactBook
     from oomdoctor.model.core import Fact
     from oomdoctor.model.job import CardSpec, Job
+    from oomdoctor.model.serving import ServingSpec
 
 
 class Described(NamedTuple):
-    """A job, its facts, and what was assumed for it."""
+    """A job, its facts, what was assumed for it, and how it is served if it is a server."""
 
     job: Job
     book: FactBook
     assumptions: tuple[str, ...]
+    serving: ServingSpec | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,16 +73,31 @@ def source_of(
 
 def job_of_book(book: FactBook) -> Described:
     """Return the job that a book describes; UsageError says what it lacks."""
-    from oomdoctor.memory.jobs import job_of
+    from oomdoctor.memory.jobs import completed, job_of_completed
+    from oomdoctor.memory.serving_names import engine_of, named
 
-    reading = job_of(book)
+    book = named(book)
+    full = completed(book)
+    engine = engine_of(full)
+    if engine is not None:
+        from oomdoctor.memory.serving_spec import serving_of
+
+        server = serving_of(full, engine)
+        if server.spec is None or server.missing:
+            raise _unknown(server.missing)
+        return Described(server.spec.job, book, tuple(server.assumptions), server.spec)
+    reading = job_of_completed(full)
     if reading.job is None:
-        lacking = "; ".join(reading.missing) or "nothing says what is trained or run"
-        raise UsageError(
-            f"the job is not known well enough: {lacking}",
-            hint="give a config, --model NAME or config.json, or --fact KEY=VALUE",
-        )
+        raise _unknown(reading.missing)
     return Described(reading.job, book, tuple(reading.assumptions))
+
+
+def _unknown(missing: Sequence[str]) -> UsageError:
+    lacking = "; ".join(missing) or "nothing says what is trained or run"
+    return UsageError(
+        f"the job is not known well enough: {lacking}",
+        hint="give a config, --model NAME or config.json, or --fact KEY=VALUE",
+    )
 
 
 def cards_asked(names: Sequence[str], book: FactBook) -> tuple[CardSpec, ...]:

@@ -41,6 +41,9 @@ FLAGS: Mapping[str, str] = {
     "new-tokens": "gen.max_new_tokens",
     "prompt": "gen.prompt",
     "labels": "model.labels",
+    "engine-name": "serve.engine",
+    "utilization": "serve.utilization",
+    "max-len": "serve.max_len",
 }
 METHODS: Mapping[str, Mapping[str, str]] = {
     "full": {"lora.on": "false", "train.full_finetune": "true", "quant.kind": "none"},
@@ -59,6 +62,7 @@ TASKS: Mapping[str, Mapping[str, str]] = {
     "simpo": {"job.task": "dpo", "train.variant": "simpo"},
     "generation": {"job.task": "generate"},
     "inference": {"job.task": "generate"},
+    "serving": {"job.task": "serve"},
 }
 NAMES: Mapping[str, Mapping[str, str]] = {  # what people call it -> what the fact calls it
     "load.dtype": {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "half": "fp16"},

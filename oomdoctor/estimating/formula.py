@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from oomdoctor.model.job import CardSpec, Job
 
 ORIGIN = "closed formulas with measured coefficients"
+HINT = (
+    "give the config.json of a model of transformers (--model FOLDER/config.json), or --engine"
+    " simulate where torch is installed; pipelines of diffusers are known as servers (--task"
+    " serving --engine-name diffusers)"
+)
 
 
 class Formula:
@@ -37,8 +42,9 @@ class Formula:
 
         try:
             found = peak_by_formula(job)
-        except ValueError as error:
-            raise InputError(f"no formula covers {job.model.name}: {error}") from error
+        except (ValueError, ZeroDivisionError) as error:
+            why = "its config names no shape" if isinstance(error, ZeroDivisionError) else error
+            raise InputError(f"no formula covers {job.model.name}: {why}", hint=HINT) from error
         categories = _adding_up(found.categories, found.peak_bytes)
         return Peak(
             engine=FORMULA,

@@ -5,8 +5,12 @@ what other libraries hold and the captured graphs; the rest is the key/value cac
 tokens. Measured on an 80 GB card (Llama-3-8B, defaults): weights 14.96, profile 1.26, outside of
 torch 1.79, cache 53.29 of 71.29 GiB.
 What libraries hold beside torch was 0.16 to 3.6 GiB in published starts: a middle value is taken.
+The profile's sampler sorts the logits of every sequence: 35 to 41 bytes for each value in published
+starts (vocabularies of 128 and 152 thousand, 256 sequences: 1.26, 1.26, 1.42 GiB, on one card and
+on two), 14 in one where it does not sort.
 llama.cpp: a GGUF's bits per weight, a cache of the whole context, and a compute buffer for a
-micro-batch of tokens.
+micro-batch of tokens: fp32 logits and one hidden state (a published log with 50,688 and 3,072 of
+them says 105.00 MiB, as the formula does), or the scores where attention is not in tiles.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.memory.formula_network import Network
 from oomdoctor.memory.formula_shape import shape_of
 from oomdoctor.memory.tape import Tape
-from oomdoctor.record import dataclass
+from oomdoctor.record import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from oomdoctor.memory.formula_shape import Shape
@@ -29,7 +33,11 @@ BATCHED_TOKENS = 8192
 SEQUENCES = 256
 OUTSIDE = int(0.6 * GIB)
 GRAPHS = int(0.8 * GIB)
+SAMPLER = 36  # bytes for each logit, from the starts above
+UNSORTED = 14
+SORTED = 41
 PACKED = {"nf4": 0.5625, "fp4": 0.5625, "int8": 1.0, "fp8": 1.0, "gptq": 0.52, "awq": 0.53}
+PACKED["mxfp4"] = 0.53  # 4 bits and a scale of 8 for 32 values
 # Bits for each weight of the file types of llama.cpp (README of its quantize tool, Llama-3.1-8B).
 GGUF_BITS = {
     "f32": 32.0,
@@ -47,6 +55,9 @@ GGUF_BITS = {
     "q4_0": 4.5,
     "iq4_nl": 4.68,
     "iq4_xs": 4.46,
+    "q6_k_l": 6.6,
+    "q5_k_l": 5.75,
+    "q4_k_l": 4.95,
     "q3_k_l": 4.3,
     "q3_k_m": 4.0,
     "q3_k_s": 3.64,
@@ -60,6 +71,11 @@ GGUF_BITS = {
     "iq1_s": 2.0,
     "mxfp4": 4.25,
 }
+# Bits of the table of tokens, which stays in main memory, where they are not those of the file
+# (llama.cpp, llama_tensor_get_type: the type's own format, without its better layers).
+TABLE_BITS = {"q5_k_m": 5.5, "q5_k_s": 5.5, "q4_k_m": 4.5, "q4_k_s": 4.5}
+TABLE_BITS |= {"q3_k_l": 3.4375, "q3_k_m": 3.4375, "q3_k_s": 3.4375, "q2_k": 2.625, "q6_k": 6.5625}
+HEAD_BITS = 6.5625  # q6_k, the least of an output layer in files of 4 bits and more
 CACHE_BYTES = {"f16": 2.0, "bf16": 2.0, "f32": 4.0, "q8_0": 34 / 32, "q5_1": 24 / 32}
 CACHE_BYTES |= {"q5_0": 22 / 32, "q4_1": 20 / 32, "q4_0": 18 / 32, "fp8": 1.0, "auto": 2.0}
 
@@ -150,14 +166,16 @@ def vllm_budget(
     )
 
 
-def profile_bytes(shape: Shape, *, tokens: int, sequences: int, ranks: int = 1) -> int:
+def profile_bytes(
+    shape: Shape, *, tokens: int, sequences: int, ranks: int = 1, each: int = SAMPLER
+) -> int:
     """Return the peak of a forward pass over a full batch: the widest layer, or the sampler."""
     wide = 2 * shape.width if shape.gated else shape.width
     if shape.experts:
         wide = 2 * shape.expert_width * shape.top_k + shape.top_k * shape.hidden
     layer = 2 * tokens * (2 * shape.hidden + 1.5 * wide / ranks)
-    sampler = sequences * shape.vocab * (2 + 4 + 4)
-    return int(max(layer, sampler + 4 * tokens * shape.hidden))
+    sampler = sequences * shape.vocab * each
+    return int(max(layer, sampler + 2 * tokens * shape.hidden))
 
 
 def local_buffers(
@@ -169,27 +187,48 @@ def local_buffers(
     micro_batch: int = 512,
     cache: str = "f16",
     flash: bool = True,
-    parallel: int = 1,
 ) -> LocalBuffers:
     """Return llama.cpp's buffers; ValueError for a file type that is not known."""
-    bits = GGUF_BITS.get(file_type.lower())
+    shape = shape_of(model.config)
+    parts = file_parts(model, file_type)
+    whole = layers_on_card is None or layers_on_card > shape.layers
+    share = 1.0 if layers_on_card is None else min(1.0, layers_on_card / shape.layers)
+    weights = parts.inside * share + (parts.head if whole else 0)
+    held = token_bytes(shape, width=CACHE_BYTES.get(cache, 2.0)) * context * share
+    rows = min(micro_batch, context)
+    logits = 4 * rows * (shape.vocab + shape.hidden)
+    # an output layer that stays in main memory is brought to the card for a pass
+    work = [logits + (0 if whole else parts.head)]
+    if flash:
+        work.append(4 * rows * (2 * shape.hidden + 2 * shape.width))
+    else:
+        work.append(4 * rows * (context * shape.heads + 6 * shape.hidden))
+    return LocalBuffers(weights=int(weights), cache=int(held), compute=int(max(work)))
+
+
+class FileParts(NamedTuple):
+    """Bytes of a GGUF file: layers, the table of tokens, the output layer (the table if tied)."""
+
+    inside: int
+    table: int
+    head: int
+
+
+def file_parts(model: ModelSpec, file_type: str) -> FileParts:
+    """Divide a GGUF file; ValueError for a file type that is not known."""
+    kind = file_type.lower()
+    bits = GGUF_BITS.get(kind)
     if bits is None:
         raise ValueError(f"no file type of llama.cpp: {file_type}")
     shape = shape_of(model.config)
     params = model.params or _counted(model)
-    tables = shape.vocab * shape.hidden
-    share = 1.0
-    if layers_on_card is not None and layers_on_card <= shape.layers:
-        share = layers_on_card / shape.layers
-    inside = params - tables * (1 if shape.tied else 2)
-    head = tables * max(bits, 6.56 if bits > 4 else bits) / 8 if share == 1.0 else 0.0
-    weights = inside * bits / 8 * share + head
-    held = token_bytes(shape, width=CACHE_BYTES.get(cache, 2.0)) * context * share
-    scores = 0 if flash else 4 * micro_batch * context * shape.heads
-    work = 4 * micro_batch * (shape.vocab if share == 1.0 else 0) + scores
-    work += 4 * micro_batch * (4 * shape.hidden + 2 * shape.width)
-    del parallel
-    return LocalBuffers(weights=int(weights), cache=int(held), compute=int(work))
+    values = shape.vocab * shape.hidden
+    table = values * TABLE_BITS.get(kind, bits) / 8
+    head = values * max(bits, HEAD_BITS if bits > 4 else bits) / 8
+    if shape.tied:
+        head = table = max(table, head)
+    inside = params * bits / 8 - (table if shape.tied else table + head)
+    return FileParts(int(max(0, inside)), int(table), int(head))
 
 
 def _counted(model: ModelSpec) -> int:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from oomdoctor.model.job import Job
+    from oomdoctor.model.serving import Serving
 
 FITS = "fits"
 TIGHT = "tight"
@@ -183,7 +184,8 @@ class Estimate:
     measured errors of the engine that spoke. `fallback` says why the simulation did not speak.
     `parts` are the six that people know and add up to the allocated peak, as `categories` do.
     `device` is the card whose kernels were traced, `origin` who made the stream, `alloc_conf` the
-    allocator's settings. `variants` differ by what-if, `alloc_confs` by those settings.
+    allocator's settings. `variants` differ by what-if, `alloc_confs` by those settings. `serving`
+    is there for a server: how each card's memory is divided.
     """
 
     job: Job
@@ -213,3 +215,4 @@ class Estimate:
     table: Table | None = None
     variants: tuple[Variant, ...] = ()
     alloc_confs: tuple[Variant, ...] = ()
+    serving: Serving | None = None

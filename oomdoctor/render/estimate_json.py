@@ -71,6 +71,7 @@ def as_dict(made: Estimate) -> dict[str, object]:
         "table": None if made.table is None else _table(made.table, made),
         "what_if": [_variant(one) for one in made.variants],
         "alloc_confs": [_variant(one) for one in made.alloc_confs],
+        "serving": None if made.serving is None else encode(made.serving),
         "assumptions": list(made.assumptions),
     }
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.model.estimate import OOM, SIMULATE
 from oomdoctor.render.estimate_compared import compared, heat_table, limits
+from oomdoctor.render.estimate_serving import serving_sections, serving_words
 from oomdoctor.render.estimate_words import (
     job_words,
     margin_words,
@@ -33,6 +34,7 @@ def estimate_page(made: Estimate) -> Page:
     """Return the page of an estimate."""
     sections = (
         _cards(made),
+        *serving_sections(made),
         _parts(made),
         _owners(made),
         _phases(made),
@@ -60,7 +62,8 @@ def _lead(made: Estimate) -> tuple[str, ...]:
         spoke = f"{made.origin[:1].upper()}{made.origin[1:]}."
     if made.fallback is not None:
         spoke += f" Why: {made.fallback}."
-    return (f"{job_words(made.job)}.", spoke)
+    words = job_words(made.job) if made.serving is None else serving_words(made, made.serving)
+    return (f"{words}.", spoke)
 
 
 def _figures(made: Estimate) -> tuple[Figure, ...]:
@@ -79,10 +82,12 @@ def _figures(made: Estimate) -> tuple[Figure, ...]:
     if made.host_bytes is not None:
         found.append(Figure("host memory", format_size(made.host_bytes), "formula"))
     if made.rates is not None:
-        found.append(Figure("one row more", f"+{format_size(made.rates.row_bytes)}"))
+        row = "one row more" if made.serving is None else "one request more"
+        found.append(Figure(row, f"+{format_size(made.rates.row_bytes)}"))
         if made.rates.thousand_tokens_bytes is not None:
             size = format_size(made.rates.thousand_tokens_bytes)
-            found.append(Figure("1,000 tokens more", f"+{size}", "in each row"))
+            where = "in each row" if made.serving is None else "in one request"
+            found.append(Figure("1,000 tokens more", f"+{size}", where))
     return tuple(found)
 
 
