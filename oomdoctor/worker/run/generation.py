@@ -14,6 +14,7 @@ import torch
 from oomdoctor.worker.errors import UnsupportedError
 from oomdoctor.worker.run.training import host_batch
 from oomdoctor.worker.twins.adapter import base_of, unwrapped
+from oomdoctor.worker.twins.beams import to_the_end
 
 if TYPE_CHECKING:
     from oomdoctor.model.job import GenerationSpec
@@ -36,7 +37,9 @@ def generate(bench: Bench) -> None:
     tokens = prompt["input_ids"].to(bench.device)
     mask = torch.ones_like(tokens)
     bench.observer.tag([tokens, mask], "input")
-    if spec.new_tokens <= 2 * _TRACED_TOKENS or spec.cache != "dynamic" or spec.beams > 1:
+    paired = getattr(base_of(bench.model).config, "is_encoder_decoder", False)
+    whole = spec.new_tokens <= 2 * _TRACED_TOKENS or spec.cache != "dynamic" or spec.beams > 1
+    if whole or paired:
         _run(bench, spec, tokens, mask, new=_shown(bench, spec), cache=None)
     else:
         _run_ends(bench, spec, tokens, mask)
@@ -48,7 +51,7 @@ def _shown(bench: Bench, spec: GenerationSpec) -> int:
     most = 4 * _TRACED_TOKENS
     if spec.new_tokens > most and spec.cache == "dynamic":
         bench.observer.assume(
-            f"beam search is traced for {most} of {spec.new_tokens} new tokens; its cache grows on"
+            f"an answer of {spec.new_tokens} tokens is traced for {most}; its cache grows on"
         )
         return most
     return min(spec.new_tokens, most)
@@ -67,7 +70,7 @@ def _run(
     settings: dict[str, Any] = {
         "max_new_tokens": new,
         "min_new_tokens": new,
-        "do_sample": spec.returns > 1 and spec.beams == 1,
+        "do_sample": spec.beams == 1 and (spec.returns > 1 or bench.job.task == "grpo"),
         "num_beams": spec.beams,
         "use_cache": spec.cache != "none",
     }
@@ -79,7 +82,7 @@ def _run(
             settings["disable_compile"] = True
     if cache is not None:
         settings[_cache_name(model)] = cache
-    with torch.no_grad():
+    with torch.no_grad(), to_the_end(base_of(model), new):
         answer: torch.Tensor = model.generate(
             input_ids=tokens, attention_mask=mask, pad_token_id=0, eos_token_id=None, **settings
         )
