@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 EXACT = 3
 SPLIT = ("zero2", "zero3", "fsdp1", "fsdp2")
 """Ways of sharding that split gradients."""
+ELSEWHERE = 1 << 62
+"""The share of gradients that live in buffers made before: nothing of them is theirs."""
 INT64 = 8
 
 
@@ -53,7 +55,7 @@ class Network:
         self.job = job
         self.shape = shape
         self.maker = Maker(job)
-        self.gathers = job.sharding.kind in ("zero3", "fsdp1", "fsdp2")
+        self.gathers = job.sharding.kind in ("fsdp1", "fsdp2")
         maker, hidden = self.maker, shape.hidden
         self.table = maker.weight("embed_tokens", shape.vocab * (shape.embedding or hidden))
         self.places = maker.weight("positions", shape.places * hidden * _learned(shape))
@@ -75,6 +77,10 @@ class Network:
         self.outputs = outputs
         self.window: list[Block] = []
         self.share = max(1, job.sharding.ranks) if job.sharding.kind in SPLIT else 1
+        views = job.sharding.kind == "ddp" and job.sharding.bucket_views
+        if views or job.sharding.kind == "zero3":
+            self.share = ELSEWHERE
+        tape.gathers_cast = job.amp is not None and job.sharding.kind.startswith("fsdp")
         for param in maker.params:
             param.share = self.share
 
@@ -211,8 +217,7 @@ class Network:
         return gathered
 
     def _compute(self, param: Param) -> int:
-        sharded_16 = self.job.amp is not None and self.job.sharding.kind.startswith("fsdp")
-        return 2 if sharded_16 else param.width
+        return 2 if self.tape.gathers_cast else param.width
 
     def _bulk(self, group: Group, x: Value, before: dict[str, int], copies: int) -> Value:
         """Let what one layer kept stand for the layers that are not walked."""

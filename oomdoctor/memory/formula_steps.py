@@ -11,6 +11,7 @@ from oomdoctor.memory.tape import (
     ADAPTER,
     CACHE,
     COMMUNICATION,
+    GRADIENT,
     INPUT,
     LOGITS,
     OPTIMIZER,
@@ -30,6 +31,8 @@ CUBLAS = 8_519_680
 PACKED = {"int8": 1.0, "fp8": 1.0, "gptq": 0.52, "awq": 0.53}
 NF4, NF4_DOUBLE = 0.5 + 4 / 64, 0.5 + 1 / 64 + 4 / (64 * 256)
 BUCKET = 500_000_000
+LIVE = 1_000_000_000
+"""Values that ZeRO-3 may keep gathered (stage3_max_live_parameters)."""
 PAIRED = ("dpo", "orpo", "reward")
 TRAINERS = ("transformers", "trl", "axolotl", "llamafactory", "unsloth")
 
@@ -77,16 +80,27 @@ class Steps:
         if job.ema and job.trains:
             trained = sum(p.count * p.width * times for p, times in self.weights if p.trains)
             self.held.append(tape.block(trained, OPTIMIZER))
-        if job.trains and job.sharding.kind == "ddp" and not job.sharding.bucket_views:
+        if job.trains and job.sharding.kind == "ddp":
             self.held.append(tape.block(self.network.grads(), COMMUNICATION))
         if job.sharding.kind.startswith("zero"):
             self._zero_buckets()
 
     def _zero_buckets(self) -> None:
-        """ZeRO keeps two buckets of gradients where communication overlaps, one otherwise."""
-        bucket = self.job.sharding.bucket_bytes
+        """ZeRO-1 and 2 keep two buckets of gradients where communication overlaps, else one."""
+        sharding = self.job.sharding
+        bucket = sharding.bucket_bytes
         size = bucket if bucket is not None else min(BUCKET, self.shape.hidden**2) * 2
-        self.held.append(self.tape.block(2 * size, COMMUNICATION))
+        count = 2 if sharding.overlap and sharding.kind != "zero3" else 1
+        self.held.append(self.tape.block(count * size, COMMUNICATION))
+        if sharding.kind == "zero3" and self.job.trains:
+            self.held.append(self.tape.block(self.network.grads() / self.ranks, GRADIENT))
+
+    def _live(self) -> Block:
+        """Return what ZeRO-3 keeps gathered from forward to backward: all, up to a limit."""
+        if self.job.sharding.kind != "zero3":
+            return self.tape.block(0, COMMUNICATION)
+        count = sum(param.count * times for param, times in self.weights)
+        return self.tape.block(min(count, LIVE) * self.network.maker.rest, COMMUNICATION)
 
     def _stored(self, param: Param) -> float:
         """Return the bytes of a weight on the card."""
@@ -159,6 +173,7 @@ class Steps:
 
     def _micro_step(self, rows: int) -> None:
         tape, job = self.tape, self.job
+        live = self._live()
         tape.part = "forward"
         tape.autocast = 2 if job.amp is not None else None
         loss, logits = self.network.loss(*self.sizes(rows, self._tokens()))
@@ -173,6 +188,7 @@ class Steps:
         del loss
         tape.backward(tape.nodes)
         self.network.window = []
+        del live
         if job.optimizer is not None and job.optimizer.in_backward:
             self.network.forget_grads()
 
@@ -180,6 +196,8 @@ class Steps:
         tape, job = self.tape, self.job
         ranks = self.split("zero1", "zero2", "zero3", "fsdp1", "fsdp2")
         zero = job.sharding.kind.startswith("zero")
+        if job.sharding.offload_params and not zero:  # FSDP steps where its weights are
+            return
         if not self.states:
             size = formula_optimizer.state_bytes(job, self.weights, master=zero)
             self.states.append(tape.block(size / ranks, OPTIMIZER))

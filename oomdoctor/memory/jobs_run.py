@@ -150,8 +150,8 @@ def sharding_of(said: Said) -> ShardingSpec:
     if kind in ("ddp", "dp") and ranks is None:
         said.assume("data parallelism over two cards (their number changes no card's memory)")
         ranks = 2
-    kind = "" if kind in ("none", "tensor", "pipeline") or ranks == 1 else kind
-    mib = said.count("dist.bucket_mib")
+    alone = ranks == 1 and kind not in _SHARDED  # ZeRO keeps its copies, FSDP its precision
+    kind = "" if kind in ("none", "tensor", "pipeline") or alone else kind
     if said.text("dist.device_map") in ("auto", "balanced", "balanced_low_0", "sequential"):
         said.assume("all layers on one card (device_map spreads them where there are more)")
     return ShardingSpec(
@@ -160,12 +160,22 @@ def sharding_of(said: Said) -> ShardingSpec:
         tensor=tensor,
         pipeline=pipeline,
         context=context,
-        bucket_bytes=mib << 20 if mib else None,
+        bucket_bytes=_bucket_bytes(said, kind),
+        overlap=said.flag("zero.overlap") if kind.startswith("zero") else None,
         bucket_views=bool(said.flag("dist.bucket_views")),
         offload_params=(said.text("dist.param_offload") or "none") != "none",
         wrap="whole" if said.flag("dist.auto_wrap") is False else "layer",
         reshard=said.flag("dist.reshards") is not False,
     )
+
+
+def _bucket_bytes(said: Said, kind: str) -> int | None:
+    """Return the bytes of a bucket of gradients; ZeRO counts values, of 2 bytes each."""
+    if kind.startswith("zero"):
+        values = said.count("zero.reduce_values")
+        return 2 * values if values else None
+    mib = said.count("dist.bucket_mib")
+    return mib << 20 if mib else None
 
 
 def _ranks_of_comments(said: Said) -> int | None:

@@ -56,6 +56,7 @@ class Tape:
         self.nodes: list[Node] = []
         self.records = True
         self.autocast: int | None = None
+        self.gathers_cast = False
         self.casts: dict[Param, Value] = {}
         self.kind = ACTIVATION
         self.keeps_inputs = False

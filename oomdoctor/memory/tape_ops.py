@@ -38,8 +38,16 @@ def cast(tape: Tape, x: Value, width: int) -> Value:
 
 
 def weight_copy(tape: Tape, weight: Param) -> Block | None:
-    """Return autocast's 16-bit copy of an fp32 weight: kept until autocast ends where it trains."""
-    if tape.autocast is None or weight.width == tape.autocast or weight.quantised:
+    """Return autocast's 16-bit copy of an fp32 weight: kept until autocast ends where it trains.
+
+    FSDP gathers weights in 16 bits, so that there is nothing to cast.
+    """
+    if (
+        tape.autocast is None
+        or tape.gathers_cast
+        or weight.width == tape.autocast
+        or weight.quantised
+    ):
         return None
     held = tape.casts.get(weight)
     if held is not None:

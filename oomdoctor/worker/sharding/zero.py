@@ -78,6 +78,8 @@ class Zero(Single):
         names = ("fp32_partitioned_groups_flat", "single_partition_of_fp32_groups")
         masters = (getattr(inner, name, None) or () for name in names)
         yield "optimizer", [one for several in masters for one in several]
+        buffer = getattr(inner, "grad_partitions_flat_buffer", None)
+        yield "gradient", [] if buffer is None else [buffer]
 
     def micro_step(self, model: Any, *, last: bool) -> AbstractContextManager[object]:
         """Tell the engine whether it is to exchange gradients."""
