@@ -12,7 +12,18 @@ import ast
 from typing import TYPE_CHECKING
 
 from oomdoctor.configs import meanings, python_text, vocabulary_memory
-from oomdoctor.configs.claims import Claim, Table, both, count, flag, given, nothing, ratio, text
+from oomdoctor.configs.claims import (
+    Claim,
+    Table,
+    both,
+    count,
+    dtype,
+    flag,
+    given,
+    nothing,
+    ratio,
+    text,
+)
 from oomdoctor.configs.mapping import Dialect, open_end
 from oomdoctor.configs.names import HF_CONFIGS, TRL_CONFIGS
 from oomdoctor.record import NamedTuple
@@ -109,6 +120,7 @@ KEYS: Table = {
     "tokenizer.padding": vocabulary_memory.padding,
     "tokenizer.truncation": flag("train.truncation"),
     "tokenizer.max_length": count("train.seq_len", least=2),
+    "autocast.dtype": dtype("train.amp"),
     "device": nothing,
     "n_layer": count("model.layers"),
     "n_head": count("model.heads"),

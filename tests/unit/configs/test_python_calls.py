@@ -123,3 +123,12 @@ def test_calls_that_matter_are_noticed(code: str, key: str) -> None:
 )
 def test_calls_that_look_like_them_are_not(code: str, key: str) -> None:
     assert said(code, key) == {}
+
+
+def test_the_width_of_autocast_is_no_width_of_the_weights() -> None:
+    code = (
+        'model = AutoModel.from_pretrained("org/name-7b").cuda()\n'
+        'with torch.autocast("cuda", dtype=torch.float16):\n    model(x)\n'
+    )
+
+    assert said(code, "train.amp", "train.base_dtype") == {"train.amp": "fp16"}
