@@ -104,6 +104,7 @@ def _peft_doctor(job: Job, command: Path, _scratch: Path) -> float:
     return float(found["metadata"]["estimated_total_gb"]) * GIB
 
 
-def _run(*command: str) -> Any:  # noqa: ANN401 - what a command printed
+def _run(*command: str) -> dict[str, Any]:
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
-    return json.loads(done.stdout[done.stdout.index("{") :])
+    found: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
+    return found

@@ -63,11 +63,13 @@ def main() -> None:
         request = json.loads(line)
         child = os.fork()
         if not child:
+            told = ""
             try:
-                Path(request["path"]).write_text(json.dumps(to_json(trace(request))))
-            except BaseException:  # noqa: BLE001 - told to who asked
-                Path(request["path"]).write_text(json.dumps({"error": traceback.format_exc()}))
-            os._exit(0)
+                told = json.dumps(to_json(trace(request)))
+            finally:  # what went wrong is told to who asked, and nothing else runs here
+                told = told or json.dumps({"error": traceback.format_exc()})
+                Path(request["path"]).write_text(told)
+                os._exit(0)
         os.waitpid(child, 0)
         print(json.dumps({"path": request["path"]}), flush=True)
 
