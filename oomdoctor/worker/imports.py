@@ -1,8 +1,9 @@
 """Imports the libraries of a job, in less time than plain imports take.
 
-Two things cost and help nothing here. Libraries that decorate functions with `torch.compile` load
-the whole compiler for it (bitsandbytes 0.50: a fifth of all imports); nothing is compiled in a
-trace. And the garbage collector looks again and again at modules that stay.
+Three things cost much and help nothing here: torch's compiler, which libraries load to decorate
+functions (nothing is compiled in a trace); what transformers and accelerate import for models that
+are spread over cards, where the job's is not; and the garbage collector, which looks again and
+again at modules that stay.
 """
 
 from __future__ import annotations
@@ -10,52 +11,51 @@ from __future__ import annotations
 import gc
 import importlib
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from oomdoctor.worker.later import as_it_is, put_off
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from oomdoctor.model.job import Job
 
 
 @contextmanager
-def quick() -> Iterator[None]:
-    """Let imports in the block go without compiler and collector."""
+def quick(*, alone: bool = True) -> Iterator[None]:
+    """Let imports in the block go without compiler and collector; `alone`: on one card."""
     import torch
 
-    compiler, torch.compile = torch.compile, _as_it_is
+    put_off()
+    compiler, torch.compile = torch.compile, as_it_is
+    spread = torch.distributed.is_available
+    if alone:
+        torch.distributed.is_available = lambda: False
     collects = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         torch.compile = compiler
+        torch.distributed.is_available = spread
         if collects:
             gc.enable()
-
-
-def _as_it_is(function: Any = None, **_settings: object) -> Any:
-    """Stand for `torch.compile`, with or without settings."""
-
-    def decorate(one: Callable[..., object]) -> Callable[..., object]:
-        return one
-
-    return decorate if function is None else function
 
 
 def import_common() -> None:
     """Import what every job needs."""
     gc.disable()
     try:
-        with quick():
-            importlib.import_module("transformers.models.auto.modeling_auto")
+        importlib.import_module("torch")
+        importlib.import_module("oomdoctor.worker.fake.trace")
     finally:
         gc.enable()
 
 
 def import_for(job: Job) -> None:
     """Import what a job needs: the code of its model, PEFT, bitsandbytes."""
-    with quick(), suppress(ImportError):
+    with quick(alone=not job.sharding.kind), suppress(ImportError):
+        importlib.import_module("oomdoctor.worker.run.job")
         from transformers.models.auto import modeling_auto
         from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
@@ -67,3 +67,4 @@ def import_for(job: Job) -> None:
             importlib.import_module("peft")
         if job.quant is not None:
             importlib.import_module("bitsandbytes")
+    gc.freeze()  # modules stay: the collector need not look at them while the job runs
