@@ -21,7 +21,7 @@ class Streams:
     """The streams of one card: which is current in which thread, and how they are made."""
 
     def __init__(self, changed: Callable[[int], None]) -> None:
-        """Begin with the default stream; `changed` hears the number of each that becomes current."""
+        """Begin with the default stream; `changed` hears the number of each that is taken."""
         self._changed = changed
         self._numbers = itertools.count(1)
         self._here = threading.local()

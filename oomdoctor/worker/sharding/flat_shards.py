@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class FlatShards(Single):
     """FSDP1 over the ranks of a job, as accelerate prepares a model, or as plain scripts do."""
 
-    phases = ("evaluation", "save")
+    phases: Sequence[str] = ("evaluation", "save")
 
     def __init__(self, job: Job) -> None:
         """Become rank 0."""
@@ -59,7 +59,7 @@ class FlatShards(Single):
         )
         if job.amp is not None and self._like_trainer:
             _widen(self._model)
-        return self._model  # type: ignore[no-any-return]
+        return self._model
 
     def _policy(self, model: nn.Module) -> Any:
         from torch.distributed.fsdp import wrap

@@ -14,7 +14,7 @@ from oomdoctor.worker.sharding.layers import ends_of, layers_of
 from oomdoctor.worker.twins.config import dtype_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from torch import nn
@@ -28,7 +28,7 @@ CARVED = ("transformers", "trl", "torchtitan", "axolotl", "llamafactory")
 class FullShards(Single):
     """FSDP2 over the ranks of a job, as accelerate prepares a model, or as plain scripts do."""
 
-    phases = ("evaluation", "save")
+    phases: Sequence[str] = ("evaluation", "save")
 
     def __init__(self, job: Job) -> None:
         """Become rank 0."""

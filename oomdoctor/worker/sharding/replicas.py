@@ -11,6 +11,7 @@ from oomdoctor.worker.run.strategy import Single
 from oomdoctor.worker.sharding import group
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
     from torch import nn
@@ -24,7 +25,7 @@ BUCKET_MIB = 25  # DDP's bucket_cap_mb; the first bucket is 1 MiB
 class Replicas(Single):
     """DDP over the ranks of a job."""
 
-    phases = ("evaluation", "generation", "save", "merge", "resume")
+    phases: Sequence[str] = ("evaluation", "generation", "save", "merge", "resume")
 
     def __init__(self, job: Job) -> None:
         """Become rank 0."""

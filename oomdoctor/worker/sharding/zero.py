@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import os
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from oomdoctor.record import replace
-from oomdoctor.worker.errors import NoTorchError
+from oomdoctor.worker.errors import UnsupportedError
 from oomdoctor.worker.run.strategy import Single
 from oomdoctor.worker.sharding import group
 from oomdoctor.worker.sharding.zero_config import STAGES, config_of
@@ -29,7 +30,7 @@ FUSED = ("adamw", "adam")
 class Zero(Single):
     """An engine of DeepSpeed, which casts, clips and steps by itself."""
 
-    phases = ("evaluation", "save")
+    phases: Sequence[str] = ("evaluation", "save")
     casts = True
     scales = True
 
@@ -119,13 +120,13 @@ class _Steps:
 
 
 def _library() -> Any:
-    before = os.environ.setdefault("DS_ACCELERATOR", "cuda")
+    os.environ.setdefault("DS_ACCELERATOR", "cuda")
     logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
     try:
-        import deepspeed
+        deepspeed = import_module("deepspeed")
     except ImportError as error:
-        raise NoTorchError(f"DeepSpeed cannot be imported: {error}") from error
-    finally:
-        del before
+        raise UnsupportedError(
+            f"DeepSpeed cannot be imported: {error}", hint="pip install deepspeed"
+        ) from error
     logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
     return deepspeed
