@@ -17,28 +17,55 @@
 struct grain {
     uintptr_t number; /* address / GRAIN */
     struct grain *next;
+    unsigned char recent; /* written since the hand last passed */
     unsigned char bytes[GRAIN], known[GRAIN];
 };
 
 static struct grain *buckets[BUCKETS];
-static size_t grains;
+static struct grain *all[MOST_GRAINS];
+static size_t grains, hand;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct grain **bucket_of(uintptr_t number)
+{
+    return &buckets[(number * 0x9E3779B97F4A7C15ULL) >> 50];
+}
+
+/* A grain to be filled: a new one, or where there are too many one that was not written lately
+   (weights that a program loads are written once, what it asks about again and again). */
+static struct grain *spare(void)
+{
+    if (grains < MOST_GRAINS) {
+        struct grain *made = calloc(1, sizeof *made);
+        if (made)
+            all[grains++] = made;
+        return made;
+    }
+    while (all[hand]->recent) {
+        all[hand]->recent = 0;
+        hand = (hand + 1) % MOST_GRAINS;
+    }
+    struct grain *old = all[hand], **place = bucket_of(old->number);
+    hand = (hand + 1) % MOST_GRAINS;
+    while (*place != old)
+        place = &(*place)->next;
+    *place = old->next;
+    memset(old->known, 0, GRAIN);
+    return old;
+}
 
 static struct grain *grain_of(uintptr_t address, int make)
 {
     uintptr_t number = address / GRAIN;
-    struct grain **bucket = &buckets[(number * 0x9E3779B97F4A7C15ULL) >> 50];
+    struct grain **bucket = bucket_of(number);
     for (struct grain *one = *bucket; one; one = one->next)
         if (one->number == number)
             return one;
-    if (!make || grains >= MOST_GRAINS)
-        return NULL;
-    struct grain *made = calloc(1, sizeof *made);
+    struct grain *made = make ? spare() : NULL;
     if (!made)
         return NULL;
     made->number = number;
     made->next = *bucket;
-    grains++;
     return *bucket = made;
 }
 
@@ -62,6 +89,7 @@ static void keep(uintptr_t address, const unsigned char *source, int value, size
         else
             memset(one->bytes + at, value, n);
         memset(one->known + at, 1, n);
+        one->recent = 1;
     }
 }
 
