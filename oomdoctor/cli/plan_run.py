@@ -36,6 +36,8 @@ def planned(values: Mapping[str, object], *, stdin: BinaryIO | None) -> FitPlan:
         if len(cards) > 1:
             names = ", ".join(repr(card.name) for card in cards)
             raise UsageError("plan is for one card", hint=f"give one of {names}")
+        if source.described().serving is not None:
+            raise UsageError("plan is for training", hint="`estimate` says what fits for a server")
         return plan(source, cards[0], chosen, fixed=_fixed(values), say=say)
 
 

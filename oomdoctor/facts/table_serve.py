@@ -84,7 +84,7 @@ ROWS = (
     count("serve.pipeline_parallel", "pipeline_parallel_size: stages that share the layers."),
     count("serve.adapters", "Adapters that are served at once (max_loras)."),
     count("serve.adapter_rank", "Largest rank of a served adapter (max_lora_rank)."),
-    size("serve.weights_on_host", "Weights of each rank that stay in main memory (cpu_offload_gb)."),
+    size("serve.weights_on_host", "Weights of a rank that stay in main memory (cpu_offload_gb)."),
     size("serve.swap", "Main memory of each rank for caches that were put aside (swap_space)."),
     text("serve.file_type", "File type of a GGUF file, such as q4_k_m."),
     enum(

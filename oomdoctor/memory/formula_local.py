@@ -49,7 +49,9 @@ def cache_bytes(spec: ServingSpec, length: int) -> int:
     each = rows.layer_bytes(spec)
     one = -(-length // PADDING) * PADDING
     kept = kinds.whole * one
-    if kinds.windowed:
+    if not kinds.whole:  # llama.cpp has windows for families that mix both kinds
+        kept = kinds.windowed * one
+    elif kinds.windowed:
         window = min(one, kinds.window * spec.parallel + spec.micro_batch)
         kept += kinds.windowed * (-(-window // PADDING) * PADDING)
     return int(kept * each * layers_there(spec) / cards_of(spec))

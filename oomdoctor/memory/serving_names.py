@@ -23,6 +23,11 @@ ENGINE, NAME, TYPE = "serve.engine", "model.name", "serve.file_type"
 TASK = "job.task"
 RUNS = (None, "serve", "generate", "evaluate")
 SOURCE = "name of the file"
+_STARTS = (
+    r"\bllama-(?:server|cli|bench|run)\b|llama_cpp|koboldcpp|llamafile|\bollama\b|\B-ngl\b"
+    r"|n_gpu_layers|PARAMETER num_"
+)
+_TRAINING = r"Trainer\b|\.backward\(|learning_rate|save_pretrained_gguf|convert_hf_to_gguf"
 _TRAINS = ("optimizer.name", "train.optimizer", "train.lr", "train.grad_accum")
 
 
@@ -41,12 +46,13 @@ def named(book: FactBook) -> FactBook:
     name = stated if isinstance(stated, str) else None
     if name is not None and known(name) is not None and _makes_images(book, text):
         return _with(book, {ENGINE: DIFFUSERS})
-    file = name if name is not None and _is_file(name) else _file_in(text)
+    runs = engine in LOCAL or _runs_locally(book, text)
+    file = name if name is not None and _is_file(name) else (_file_in(text) if runs else None)
     if file is not None:
         found = file_name(file)
         engine = engine if engine in (LLAMA_CPP, OLLAMA) else LLAMA_CPP
     else:
-        tag = name if engine == OLLAMA else _tag_in(text)
+        tag = name if engine == OLLAMA else (_tag_in(text) if runs else None)
         if tag is None:
             return book
         found, engine = tag_name(tag), OLLAMA
@@ -88,6 +94,13 @@ def _tag_in(text: str) -> str | None:
     if found is None and "PARAMETER num_" in text:
         found = _compiled(r"^FROM\s+([\w./:-]+)").search(text)
     return None if found is None else found[1]
+
+
+def _runs_locally(book: FactBook, text: str) -> bool:
+    """Say whether a text starts llama.cpp or Ollama, and does not train what is then exported."""
+    if book.value("job.framework") is not None or _compiled(_TRAINING).search(text):
+        return False
+    return _compiled(_STARTS).search(text) is not None
 
 
 def _makes_images(book: FactBook, text: str) -> bool:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 GIB = 1 << 30
 _OFF = ("0", "off", "false", "disabled", "no")
 _OFFLOADS = (("sequential", "enable_sequential_cpu_offload"), ("model", "enable_model_cpu_offload"))
+_GGML = {"0": "f32", "1": "f16", "2": "q4_0", "8": "q8_0"}  # ggml_type
 _TILED = ("enable_tiling", "enable_vae_tiling")
 
 
@@ -55,10 +56,17 @@ class Settings:
         """Return the layers that llama.cpp puts on cards, -1 for all."""
         return self.count("ngl", "n_gpu_layers", "gpu_layers", "num_gpu")
 
+    def keys_type(self) -> str | None:
+        """Return the number format of keys in llama.cpp's cache."""
+        return self._type("ctk", "cache_type_k", "type_k")
+
     def values_type(self) -> str | None:
         """Return the number format of values where it is stated beside that of keys."""
-        found = self.word("ctv", "cache_type_v")
-        return None if found is None else found.lower()
+        return self._type("ctv", "cache_type_v", "type_v")
+
+    def _type(self, *names: str) -> str | None:
+        found = self.word(*names)
+        return None if found is None else _GGML.get(found, found.lower())
 
     def pixels(self) -> int | None:
         """Return the pixels of an image."""

@@ -12,6 +12,7 @@ from oomdoctor.memory.formula_shape import shape_of
 from oomdoctor.memory.gguf_names import OLLAMA_TYPE
 from oomdoctor.memory.jobs_book import Said
 from oomdoctor.memory.serving_settings import Settings
+from oomdoctor.memory.window_layers import WITHOUT
 from oomdoctor.model.job import Job, ModelSpec, QuantSpec
 from oomdoctor.model.serving import DIFFUSERS, LOCAL, OLLAMA, SGLANG, TGI, ServingSpec
 from oomdoctor.record import dataclass, replace
@@ -82,8 +83,22 @@ def _served(job: Job, said: Said, engine: str, settings: Settings) -> Job:
         pipeline=said.count("serve.pipeline_parallel") or job.sharding.pipeline,
     )
     return replace(
-        job, task="serving", batch=1, optimizer=None, quant=quant, sharding=sharding, lora=None
+        job,
+        model=_as_named(job.model),
+        task="serving",
+        batch=1,
+        optimizer=None,
+        quant=quant,
+        sharding=sharding,
+        lora=None,
     )
+
+
+def _as_named(model: ModelSpec) -> ModelSpec:
+    """Return the model without a window that only another version of it has."""
+    if not any(name in model.name.lower() for name in WITHOUT):
+        return model
+    return replace(model, config={**model.config, "sliding_window": None})
 
 
 def _cards(said: Said, job: Job, engine: str) -> int:
@@ -175,7 +190,7 @@ def _local(said: Said, settings: Settings, job: Job, engine: str) -> ServingSpec
         engine=engine,
         longest=context,
         trained=shape_of(job.model.config).places or None,
-        cache=said.text("serve.kv_type") or "f16",
+        cache=said.text("serve.kv_type") or settings.keys_type() or "f16",
         cache_values=settings.values_type(),
         file_type=kind.lower(),
         layers_on_card=None if whole else layers,

@@ -21,6 +21,10 @@ _WHOLE = ("mistral", "ministral", "phi3", "starcoder2", "mixtral")
 """Families whose layers all have the window, where there is one."""
 
 
+WITHOUT = ("mistral-7b-instruct-v0.2", "mistral-7b-v0.2")
+"""Models that lost the window of the family's first one."""
+
+
 class Layers(NamedTuple):
     """Layers that keep all tokens, and those that keep `window` of them."""
 

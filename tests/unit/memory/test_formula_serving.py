@@ -112,3 +112,31 @@ def test_offloading_a_pipeline_needs_the_largest_part_alone() -> None:
     assert layers is not None
     assert whole > parts > layers
     assert formula_serving.pipeline_bytes("nobody/own-pipeline") is None
+
+
+def test_a_compute_buffer_holds_logits_and_one_hidden_state() -> None:
+    # a published log: 30 layers, a context of 512, 105.00 MiB and 180.00 MiB
+    config = {
+        "model_type": "llama",
+        "num_hidden_layers": 30,
+        "hidden_size": 3072,
+        "intermediate_size": 8192,
+        "num_attention_heads": 24,
+        "num_key_value_heads": 24,
+        "vocab_size": 50688,
+    }
+    found = formula_serving.local_buffers(
+        ModelSpec(name="a network", config=config, source="a log"), file_type="f16", context=512
+    )
+
+    assert found.compute == 105 << 20
+    assert found.cache == 180 << 20
+
+
+@pytest.mark.parametrize(
+    ("name", "printed"), [("meta-llama/Meta-Llama-3-8B", 1.26), ("Qwen/Qwen2.5-7B", 1.42)]
+)
+def test_the_sampler_is_the_peak_of_a_profile(name: str, printed: float) -> None:
+    found = formula_serving.profile_bytes(shape_of(spec(name).config), tokens=4096, sequences=256)
+
+    assert found / GIB == pytest.approx(printed, rel=0.12)

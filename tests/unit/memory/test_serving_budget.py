@@ -1,0 +1,292 @@
+"""The budget of engines against what published starts printed."""
+
+from __future__ import annotations
+
+import pytest
+
+from oomdoctor.facts import model_configs
+from oomdoctor.memory import formula_local, serving_rows
+from oomdoctor.memory.formula_engine import largest_pass, rows_of, share_of
+from oomdoctor.memory.serving_budget import budget_of, budget_with_changes, host_bytes
+from oomdoctor.model.estimate import FITS, OOM, TIGHT
+from oomdoctor.model.job import CardSpec, Job, ModelSpec, QuantSpec, ShardingSpec
+from oomdoctor.model.serving import ServingSpec
+from oomdoctor.record import replace
+
+GIB = 1 << 30
+MIB = 1 << 20
+V0 = {"vllm": "0.7.2"}
+CARD_24 = CardSpec(name="a card", capability=(8, 9), processors=128, total_bytes=int(23.5 * GIB))
+
+
+def card(gib: float, name: str = "a card") -> CardSpec:
+    """Return a card of a size."""
+    return CardSpec(name=name, capability=(8, 0), processors=108, total_bytes=int(gib * GIB))
+
+
+def server(
+    name: str,
+    *,
+    tensor: int = 1,
+    quant: str | None = None,
+    versions: dict[str, str] | None = None,
+    **given: object,
+) -> ServingSpec:
+    """Return how a model of the table is served."""
+    known = model_configs.lookup(name)
+    assert known is not None
+    job = Job(
+        model=ModelSpec(name=name, config=known.config, source="table", params=known.params),
+        task="serving",
+        optimizer=None,
+        quant=None if quant is None else QuantSpec(kind=quant),
+        sharding=ShardingSpec(tensor=tensor),
+        versions=versions or {},
+    )
+    return ServingSpec(job=job, **given)  # type: ignore[arg-type]
+
+
+def size_of(spec: ServingSpec, where: CardSpec, name: str) -> float:
+    """Return the GiB of one row."""
+    return next(one.bytes for one in rows_of(spec, where) if one.name == name) / GIB
+
+
+@pytest.mark.parametrize(
+    ("spec", "gib", "weights", "profile", "cache"),
+    [
+        (
+            server(
+                "meta-llama/Meta-Llama-3-8B",
+                utilization=0.9,
+                longest=8192,
+                batched_tokens=8192,
+                sequences=256,
+                versions={"vllm": "0.6.4"},
+            ),
+            79.22,
+            14.96,
+            1.26,
+            53.29,
+        ),
+        (
+            server(
+                "Qwen/Qwen2.5-32B",
+                tensor=2,
+                utilization=0.9,
+                longest=10000,
+                batched_tokens=10000,
+                sequences=256,
+                versions=V0,
+            ),
+            44.42,
+            30.71,
+            1.26,
+            7.71,
+        ),
+    ],
+)
+def test_a_published_start(
+    spec: ServingSpec, gib: float, weights: float, profile: float, cache: float
+) -> None:
+    found = budget_of(spec, card(gib))
+    assert size_of(spec, card(gib), serving_rows.WEIGHTS) == pytest.approx(weights, rel=0.01)
+    assert size_of(spec, card(gib), serving_rows.PROFILE) == pytest.approx(profile, rel=0.15)
+    assert found.cache_bytes / GIB == pytest.approx(cache, rel=0.02)
+    assert found.verdict == FITS
+
+
+def test_a_start_that_was_refused_on_a_card_of_8_gib() -> None:
+    spec = server(
+        "Qwen/Qwen2.5-7B",
+        quant="awq",
+        utilization=0.7,
+        longest=4096,
+        batched_tokens=4096,
+        sequences=256,
+        versions=V0,
+    )
+    found = budget_of(spec, card(8.0))
+    assert found.verdict == OOM
+    assert found.cache_bytes == 0  # the engine printed -1.05 GiB
+    assert size_of(spec, card(8.0), serving_rows.WEIGHTS) == pytest.approx(5.20, rel=0.02)
+
+
+def test_a_context_that_was_refused_names_the_longest_that_is_not() -> None:
+    spec = server(
+        "Qwen/Qwen2.5-14B",
+        tensor=2,
+        utilization=0.98,
+        longest=131072,
+        batched_tokens=2048,
+        sequences=256,
+        versions=V0,
+    )
+    found = budget_with_changes(spec, card(23.08))
+    assert found.verdict == OOM
+    assert found.longest == pytest.approx(81536, rel=0.06)  # the engine's own word
+    assert all(change.startswith("--") or "weights" in change for change in found.changes)
+
+
+def test_requests_are_the_cache_over_one_of_full_length() -> None:
+    spec = server("meta-llama/Llama-3.1-8B", longest=8192)
+    found = budget_of(spec, CARD_24)
+    request = 8192 * 2 * 32 * 8 * 128 * 2
+    assert found.requests == pytest.approx(found.cache_bytes / request, abs=0.01)
+    assert found.tokens <= found.cache_bytes // (2 * 32 * 8 * 128 * 2)
+
+
+def test_fp8_keys_and_values_double_the_tokens() -> None:
+    plain = budget_of(server("meta-llama/Llama-3.1-8B", longest=8192), CARD_24)
+    packed = budget_of(server("meta-llama/Llama-3.1-8B", longest=8192, cache="fp8_e5m2"), CARD_24)
+    assert packed.tokens == pytest.approx(2 * plain.tokens, rel=0.01)
+
+
+def test_adapters_take_slots_of_their_largest_rank() -> None:
+    plain = budget_of(server("meta-llama/Llama-3.1-8B", longest=8192), CARD_24)
+    spec = server("meta-llama/Llama-3.1-8B", longest=8192, adapters=4, adapter_rank=64)
+    inputs, outputs = 6 * 4096 + 14336, 4096 + 2 * 1024 + 2 * 14336 + 2 * 4096
+    slots = 2 * 4 * 64 * (inputs + outputs) * 32
+    found = budget_of(spec, CARD_24)
+    assert plain.cache_bytes - found.cache_bytes == pytest.approx(slots, rel=0.01)
+
+
+def test_weights_on_the_host_leave_the_card_and_fill_main_memory() -> None:
+    plain = server("meta-llama/Llama-3.1-8B", longest=8192)
+    moved = replace(plain, weights_on_host=4 * GIB)
+    assert budget_of(moved, CARD_24).cache_bytes - budget_of(plain, CARD_24).cache_bytes == 4 * GIB
+    assert host_bytes(moved) - host_bytes(plain) == 4 * GIB
+
+
+def test_no_graphs_are_captured_in_eager_mode() -> None:
+    spec = server("meta-llama/Llama-3.1-8B", eager=True)
+    assert size_of(spec, CARD_24, serving_rows.GRAPHS) == 0
+
+
+@pytest.mark.parametrize(
+    ("where", "tokens", "sequences"),
+    [(card(79.2, "H100"), 8192, 1024), (card(79.2, "A100"), 2048, 256), (CARD_24, 2048, 256)],
+)
+def test_the_pass_that_a_card_is_profiled_with(
+    where: CardSpec, tokens: int, sequences: int
+) -> None:
+    assert largest_pass(server("meta-llama/Llama-3.1-8B"), where) == (tokens, sequences)
+
+
+def test_the_default_share_depends_on_the_version() -> None:
+    older = server("meta-llama/Llama-3.1-8B", versions={"vllm": "0.9.1"})
+    assert share_of(older, CARD_24) == 0.9
+    assert share_of(server("meta-llama/Llama-3.1-8B"), CARD_24) == 0.92
+
+
+def test_a_share_that_leaves_no_room_for_the_context_is_no_start() -> None:
+    spec = server("meta-llama/Llama-3.2-1B", utilization=0.999, longest=4096)
+    found = budget_with_changes(spec, CARD_24)
+    assert found.verdict == OOM
+    share = next(one for one in found.changes if "utilization" in one).split()[1]
+    assert budget_of(replace(spec, utilization=float(share)), CARD_24).verdict == FITS
+
+
+def test_each_change_fits_alone() -> None:
+    spec = server("meta-llama/Llama-3.1-8B", utilization=0.7, longest=16384)
+    found = budget_with_changes(spec, CARD_24)
+    assert found.verdict != FITS
+    share = next(one for one in found.changes if "utilization" in one).split()[1]
+    assert float(share) == found.least_utilization
+    assert budget_of(replace(spec, utilization=float(share)), CARD_24).verdict == FITS
+    assert budget_of(replace(spec, utilization=float(share) - 0.06), CARD_24).verdict != FITS
+
+
+def test_layers_with_a_window_keep_little_of_a_long_request() -> None:
+    spec = server("google/gemma-3-27b-it", longest=131072)
+    kept = serving_rows.request_bytes(spec, 131072, ahead=2048)
+    whole = 62 * 131072 * 2 * 16 * 128 * 2
+    assert kept < 0.2 * whole
+    assert kept == (10 * 131072 + 52 * (1024 + 2048)) * 2 * 16 * 128 * 2
+
+
+def test_a_latent_is_whole_on_every_card() -> None:
+    alone = serving_rows.layer_bytes(server("deepseek-ai/DeepSeek-V2-Lite"))
+    shared = serving_rows.layer_bytes(server("deepseek-ai/DeepSeek-V2-Lite", tensor=4))
+    assert alone == shared == (512 + 64) * 2
+
+
+def test_sglang_holds_weights_and_cache_in_its_fraction() -> None:
+    spec = server("Qwen/Qwen3-8B", engine="sglang", utilization=0.85, longest=16384)
+    found = budget_of(spec, card(80))
+    weights = size_of(spec, card(80), serving_rows.WEIGHTS) * GIB
+    assert found.cache_bytes == pytest.approx(found.budget_bytes - weights, abs=1024)
+
+
+def test_tgi_takes_what_is_free_with_some_left() -> None:
+    spec = server("Qwen/Qwen3-8B", engine="tgi", longest=8192)
+    found = budget_of(spec, CARD_24)
+    assert 0.9 * CARD_24.total_bytes < found.budget_bytes < 0.93 * CARD_24.total_bytes
+    assert found.verdict == FITS
+
+
+def llama(name: str = "meta-llama/Meta-Llama-3-8B", **given: object) -> ServingSpec:
+    """Return a model that llama.cpp serves."""
+    return server(name, engine="llama.cpp", **{"cache": "f16", "file_type": "q4_k_m", **given})  # type: ignore[arg-type]
+
+
+def test_the_buffers_of_a_published_log_of_llama_cpp() -> None:
+    found = {one.name: one.bytes for one in budget_of(llama(longest=8192), CARD_24).rows}
+    assert found[serving_rows.WEIGHTS] / MIB == pytest.approx(4403.5, rel=0.003)
+    assert found[formula_local.CACHE] / MIB == 1024
+    assert found[formula_local.COMPUTE] / MIB == pytest.approx(258.5, rel=0.001)
+
+
+def test_an_output_layer_in_main_memory_is_brought_for_a_pass() -> None:
+    spec = llama(longest=8192, layers_on_card=32)
+    found = {one.name: one.bytes for one in budget_of(spec, CARD_24).rows}
+    assert found[formula_local.COMPUTE] / MIB == pytest.approx(669.48, rel=0.001)
+
+
+def test_layers_that_do_not_fit_stay_in_main_memory() -> None:
+    spec = llama("meta-llama/Llama-3.1-70B", longest=8192)
+    found = budget_with_changes(spec, CARD_24)
+    count = int(next(one for one in found.changes if one.startswith("-ngl")).split()[1])
+    assert found.verdict == OOM
+    assert budget_of(replace(spec, layers_on_card=count), CARD_24).verdict == FITS
+    assert budget_of(replace(spec, layers_on_card=count + 1), CARD_24).verdict != FITS
+    assert host_bytes(replace(spec, layers_on_card=count)) > host_bytes(spec) + 10 * GIB
+
+
+def test_cards_of_llama_cpp_deal_out_the_layers() -> None:
+    alone = budget_of(llama(longest=8192), CARD_24)
+    shared = budget_of(llama(longest=8192, tensor=2), CARD_24)
+    assert shared.cache_bytes == alone.cache_bytes // 2
+
+
+def pipeline(name: str, *, dtype: str = "bf16", images: int = 1, **given: object) -> ServingSpec:
+    """Return a pipeline of diffusers."""
+    model = ModelSpec(name=name, config={"library": "diffusers", "name": name}, source="table")
+    job = Job(model=model, task="serving", optimizer=None, dtype=dtype, batch=images)
+    return ServingSpec(job=job, engine="diffusers", **given)  # type: ignore[arg-type]
+
+
+def test_a_measured_pipeline_lies_within_the_band() -> None:
+    spec = pipeline("PixArt-alpha/PixArt-Sigma-XL-2-1024-MS", dtype="fp16")
+    found = budget_of(spec, card(80))
+    context = next(one for one in found.rows if one.name == serving_rows.CONTEXT)
+    low = (found.needed_low_bytes - context.low_bytes) / GIB
+    assert low == pytest.approx(12.086, rel=0.05)  # measured without the work of the decoder
+    assert found.needed_high_bytes / GIB < 20
+
+
+def test_offloading_is_named_where_a_pipeline_does_not_fit() -> None:
+    found = budget_with_changes(pipeline("black-forest-labs/FLUX.1-dev"), card(15.6))
+    assert found.verdict == OOM
+    assert "enable_sequential_cpu_offload()" in found.changes
+    assert "enable_model_cpu_offload()" not in found.changes
+
+
+def test_an_unknown_pipeline_is_refused() -> None:
+    with pytest.raises(ValueError, match="nobody/pipe"):
+        budget_of(pipeline("nobody/pipe"), CARD_24)
+
+
+def test_between_the_bands_a_verdict_is_tight() -> None:
+    assert serving_rows.judged((90, 100, 110), 100) == TIGHT
+    assert serving_rows.judged((90, 100, 200), 109) == FITS  # 8 % is the widest
+    assert serving_rows.judged((10, 100, 110), 91) == OOM
