@@ -15,6 +15,7 @@ from oomdoctor.worker.errors import UnsupportedError
 from oomdoctor.worker.run.training import host_batch
 from oomdoctor.worker.twins.adapter import base_of, unwrapped
 from oomdoctor.worker.twins.beams import to_the_end
+from oomdoctor.worker.twins.vision_language import EXTRAS
 
 if TYPE_CHECKING:
     from oomdoctor.model.job import GenerationSpec
@@ -36,13 +37,14 @@ def generate(bench: Bench) -> None:
     prompt = host_batch(bench, spec.batch, spec.prompt)
     tokens = prompt["input_ids"].to(bench.device)
     mask = torch.ones_like(tokens)
-    bench.observer.tag([tokens, mask], "input")
+    extras = {name: prompt[name].to(bench.device) for name in EXTRAS if name in prompt}
+    bench.observer.tag([tokens, mask, *extras.values()], "input")
     paired = getattr(base_of(bench.model).config, "is_encoder_decoder", False)
     whole = spec.new_tokens <= 2 * _TRACED_TOKENS or spec.cache != "dynamic" or spec.beams > 1
     if whole or paired:
-        _run(bench, spec, tokens, mask, new=_shown(bench, spec), cache=None)
+        _run(bench, spec, tokens, mask, new=_shown(bench, spec), cache=None, extras=extras)
     else:
-        _run_ends(bench, spec, tokens, mask)
+        _run_ends(bench, spec, tokens, mask, extras)
     bench.model.train(bench.job.trains)
 
 
@@ -65,6 +67,7 @@ def _run(
     *,
     new: int,
     cache: Any,
+    extras: dict[str, torch.Tensor] | None = None,
 ) -> torch.Tensor:
     model = unwrapped(bench.model)
     settings: dict[str, Any] = {
@@ -84,12 +87,23 @@ def _run(
         settings[_cache_name(model)] = cache
     with torch.no_grad(), to_the_end(base_of(model), new):
         answer: torch.Tensor = model.generate(
-            input_ids=tokens, attention_mask=mask, pad_token_id=0, eos_token_id=None, **settings
+            input_ids=tokens,
+            attention_mask=mask,
+            pad_token_id=0,
+            eos_token_id=None,
+            **settings,
+            **(extras or {}),
         )
     return answer
 
 
-def _run_ends(bench: Bench, spec: GenerationSpec, tokens: torch.Tensor, mask: torch.Tensor) -> None:
+def _run_ends(
+    bench: Bench,
+    spec: GenerationSpec,
+    tokens: torch.Tensor,
+    mask: torch.Tensor,
+    extras: dict[str, torch.Tensor],
+) -> None:
     """Run the first tokens, let the cache grow, and run the last ones."""
     from transformers.cache_utils import DynamicCache
 
@@ -101,7 +115,9 @@ def _run_ends(bench: Bench, spec: GenerationSpec, tokens: torch.Tensor, mask: to
     if spec.returns > 1:
         tokens = tokens.repeat_interleave(spec.returns, dim=0)
         mask = mask.repeat_interleave(spec.returns, dim=0)
-    answer = _run(bench, spec, tokens, mask, new=_TRACED_TOKENS, cache=cache)
+    if spec.returns > 1 and extras:
+        raise UnsupportedError("several answers to a picture are not traced")
+    answer = _run(bench, spec, tokens, mask, new=_TRACED_TOKENS, cache=cache, extras=extras)
     wanted = spec.prompt + spec.new_tokens - _TRACED_TOKENS
     _grow(bench, cache, wanted - 1)
     missing = wanted - answer.shape[1]

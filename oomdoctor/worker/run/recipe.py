@@ -37,12 +37,20 @@ class Recipe(Protocol):
         """Return the loss and what the model returned; `items` counts the labels of a step."""
 
 
+def _causal(job: Job) -> Recipe:
+    from oomdoctor.worker.twins.vision_language import VisionLanguageRecipe, sees
+
+    if sees(job):
+        return VisionLanguageRecipe()
+    from oomdoctor.worker.twins.causal import CausalRecipe
+
+    return CausalRecipe()
+
+
 def recipe_of(job: Job) -> Recipe:
     """Return the recipe of a job's task; UnsupportedError where it cannot be traced."""
     if job.task in ("pretrain", "sft", "generation", "forward"):
-        from oomdoctor.worker.twins.causal import CausalRecipe
-
-        return CausalRecipe()
+        return _causal(job)
     if job.task in ("classification", "masked-lm", "seq2seq", "image-classification"):
         from oomdoctor.worker.twins.labelled import LabelledRecipe
 

@@ -81,6 +81,8 @@ def _auto_class(config: Any, task: str) -> Any:
     name = _AUTO_CLASSES.get(task, "AutoModelForCausalLM")
     if name == "AutoModelForCausalLM" and getattr(config, "is_encoder_decoder", False):
         name = "AutoModelForSeq2SeqLM"
+    if name == "AutoModelForCausalLM" and getattr(config, "vision_config", None) is not None:
+        name = "AutoModelForImageTextToText"
     return getattr(modeling_auto, name)
 
 
