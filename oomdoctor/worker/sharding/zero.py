@@ -40,11 +40,13 @@ class Zero(Single):
         self._stage = STAGES[job.sharding.kind]
         self._engine: Any = None
         self.offloads = job.optimizer is not None and job.optimizer.offload is not None
+        self._linear = torch.nn.functional.linear  # stage 3 puts its own in the place, for good
         group.enter(job.sharding.ranks)
         self._deepspeed = _library()
 
     def close(self) -> None:
-        """Leave the group."""
+        """Leave the group, and give torch its own `linear` back."""
+        torch.nn.functional.linear = self._linear
         self._engine = None
         group.leave()
 

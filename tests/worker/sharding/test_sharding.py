@@ -106,6 +106,15 @@ def test_states_that_zero_offloads_are_not_on_the_card() -> None:
     assert bytes_left(traced(job), "optimizer") == 0
 
 
+@needs_deepspeed
+def test_zero3_leaves_torch_as_it_was() -> None:
+    plain = torch.nn.functional.linear
+
+    traced(sharded("zero3", dtype="bf16"))
+
+    assert plain is torch.nn.functional.linear
+
+
 def test_no_process_group_is_left_behind() -> None:
     traced(sharded("ddp"))
 
