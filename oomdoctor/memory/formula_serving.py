@@ -1,4 +1,4 @@
-"""What inference engines take, by formula: vLLM's budget, llama.cpp's buffers, pipelines.
+"""Sizes of what engines hold: weights, a token's cache, a profile run, a GGUF file, pipelines.
 
 vLLM 0.8 to 0.11: budget = utilization x card; from it go the weights, the peak of the profile run,
 what other libraries hold and the captured graphs; the rest is the key/value cache in blocks of 16
@@ -26,16 +26,13 @@ if TYPE_CHECKING:
     from oomdoctor.memory.formula_shape import Shape
     from oomdoctor.model.job import Job, ModelSpec
 
-GIB = 1 << 30
-BLOCK = 16
-UTILIZATION = 0.9
 BATCHED_TOKENS = 8192
 SEQUENCES = 256
-OUTSIDE = int(0.6 * GIB)
-GRAPHS = int(0.8 * GIB)
 SAMPLER = 36  # bytes for each logit, from the starts above
 UNSORTED = 14
 SORTED = 41
+# Bytes for each weight: values and their scales (bitsandbytes: fp32 for 64; GPTQ and AWQ: fp16 and
+# a zero point for 128; both read off the formats, published sizes of files agree to 3 %).
 PACKED = {"nf4": 0.5625, "fp4": 0.5625, "int8": 1.0, "fp8": 1.0, "gptq": 0.52, "awq": 0.53}
 PACKED["mxfp4"] = 0.53  # 4 bits and a scale of 8 for 32 values
 # Bits for each weight of the file types of llama.cpp (README of its quantize tool, Llama-3.1-8B).
@@ -76,26 +73,9 @@ GGUF_BITS = {
 TABLE_BITS = {"q5_k_m": 5.5, "q5_k_s": 5.5, "q4_k_m": 4.5, "q4_k_s": 4.5}
 TABLE_BITS |= {"q3_k_l": 3.4375, "q3_k_m": 3.4375, "q3_k_s": 3.4375, "q2_k": 2.625, "q6_k": 6.5625}
 HEAD_BITS = 6.5625  # q6_k, the least of an output layer in files of 4 bits and more
+# Bytes of a value in the cache (ggml: a block of 32 with its scale).
 CACHE_BYTES = {"f16": 2.0, "bf16": 2.0, "f32": 4.0, "q8_0": 34 / 32, "q5_1": 24 / 32}
 CACHE_BYTES |= {"q5_0": 22 / 32, "q4_1": 20 / 32, "q4_0": 18 / 32, "fp8": 1.0, "auto": 2.0}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServingBudget:
-    """Where an engine's share of one card goes, in bytes; `tokens` fit into its cache.
-
-    `requests` of the longest length fit at once; `missing_bytes` are what one such request lacks.
-    """
-
-    weights: int
-    profile: int
-    outside: int
-    graphs: int
-    cache: int
-    token_bytes: int
-    tokens: int
-    requests: float
-    missing_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,41 +109,6 @@ def weight_bytes(job: Job, shape: Shape) -> int:
     values = sum(p.count * n for p, n in counted)
     published = job.model.params
     return int(total + (max(0, published - values) * network.maker.rest if published else 0))
-
-
-def vllm_budget(
-    job: Job,
-    card_bytes: int,
-    *,
-    utilization: float = UTILIZATION,
-    longest: int | None = None,
-    batched_tokens: int = BATCHED_TOKENS,
-    sequences: int = SEQUENCES,
-    eager: bool = False,
-    cache: str = "auto",
-) -> ServingBudget:
-    """Divide an engine's share of a card as vLLM's start does."""
-    shape = shape_of(job.model.config)
-    ranks = max(1, job.sharding.tensor)
-    weights = weight_bytes(job, shape) // ranks
-    profile = profile_bytes(shape, tokens=batched_tokens, sequences=sequences, ranks=ranks)
-    outside = OUTSIDE * (3 if ranks > 1 else 1)
-    graphs = 0 if eager else GRAPHS
-    each = token_bytes(shape, width=CACHE_BYTES.get(cache, 2.0), ranks=ranks)
-    room = int(utilization * card_bytes) - weights - profile - outside
-    tokens = max(0, room // (each * BLOCK)) * BLOCK if each else 0
-    length = longest or job.seq_len
-    return ServingBudget(
-        weights=weights,
-        profile=profile,
-        outside=outside,
-        graphs=graphs,
-        cache=max(0, room),
-        token_bytes=each,
-        tokens=tokens,
-        requests=tokens / length,
-        missing_bytes=max(0, length * each - room),
-    )
 
 
 def profile_bytes(
@@ -249,28 +194,3 @@ PIPELINES: dict[str, tuple[float, float, float, float]] = {
     "FLUX.1-schnell": (22.17, 9.1, 0.16, 2.6),
     "PixArt-Sigma-XL-2-1024-MS": (1.14, 8.87, 0.16, 2.6),
 }
-
-
-def pipeline_bytes(
-    name: str,
-    *,
-    pixels: int = 1024 * 1024,
-    images: int = 1,
-    width: int = 2,
-    offload: str | None = None,
-    tiled: bool = False,
-) -> int | None:
-    """Return the peak of a pipeline, None for one that is not known.
-
-    `offload` is None, "model" (one part on the card at a time) or "sequential" (one layer).
-    """
-    found = PIPELINES.get(name.rpartition("/")[2])
-    if found is None:
-        return None
-    transformer, text, decoder, work = (size * width / 2 * GIB for size in found)
-    work *= pixels / 1024**2 * (1 if tiled else images)
-    if offload == "sequential":
-        return int(work + decoder)
-    if offload == "model":
-        return int(max(transformer + 0.1 * work * images, text, decoder + work))
-    return int(transformer + text + decoder + work)

@@ -7,10 +7,9 @@ import pytest
 from oomdoctor.facts import model_configs
 from oomdoctor.memory import formula_serving
 from oomdoctor.memory.formula_shape import shape_of
-from oomdoctor.model.job import Job, ModelSpec, QuantSpec, ShardingSpec
+from oomdoctor.model.job import Job, ModelSpec
 
 GIB = 1 << 30
-CARD_80 = int(79.2 * GIB)
 
 
 def spec(name: str) -> ModelSpec:
@@ -26,44 +25,10 @@ def serving(name: str, **given: object) -> Job:
 
 
 def test_the_weights_of_a_published_start() -> None:
-    found = formula_serving.vllm_budget(serving("meta-llama/Meta-Llama-3-8B"), CARD_80)
+    job = serving("meta-llama/Meta-Llama-3-8B")
+    found = formula_serving.weight_bytes(job, shape_of(job.model.config))
 
-    assert found.weights / GIB == pytest.approx(14.96, rel=0.005)
-
-
-def test_the_cache_is_what_the_share_leaves() -> None:
-    found = formula_serving.vllm_budget(serving("meta-llama/Meta-Llama-3-8B"), CARD_80)
-
-    assert found.cache / GIB == pytest.approx(53.29, rel=0.06)  # printed by an engine
-    assert found.tokens * found.token_bytes <= found.cache
-    assert found.requests == pytest.approx(found.tokens / 2048)
-
-
-def test_a_request_that_does_not_fit_lacks_bytes() -> None:
-    found = formula_serving.vllm_budget(
-        serving("meta-llama/Meta-Llama-3-8B"), 16 * GIB, longest=131072
-    )
-
-    assert found.missing_bytes > 0
-
-
-def test_tensor_parallelism_splits_weights_and_heads() -> None:
-    alone = formula_serving.vllm_budget(serving("meta-llama/Meta-Llama-3-8B"), CARD_80)
-    shared = formula_serving.vllm_budget(
-        serving("meta-llama/Meta-Llama-3-8B", sharding=ShardingSpec(tensor=2)), CARD_80
-    )
-
-    assert shared.weights == pytest.approx(alone.weights / 2, rel=0.01)
-    assert shared.token_bytes == alone.token_bytes // 2
-
-
-def test_four_bit_weights_leave_more_for_the_cache() -> None:
-    plain = formula_serving.vllm_budget(serving("Qwen/Qwen2.5-7B"), 24 * GIB)
-    packed = formula_serving.vllm_budget(
-        serving("Qwen/Qwen2.5-7B", quant=QuantSpec(kind="awq")), 24 * GIB
-    )
-
-    assert packed.cache - plain.cache > 8 * GIB
+    assert found / GIB == pytest.approx(14.96, rel=0.005)
 
 
 def test_a_latent_is_all_that_mla_caches() -> None:
@@ -100,18 +65,6 @@ def test_half_of_the_layers_takes_half_of_the_bytes() -> None:
 
     assert half.cache == whole.cache // 2
     assert half.weights < whole.weights / 2
-
-
-def test_offloading_a_pipeline_needs_the_largest_part_alone() -> None:
-    whole = formula_serving.pipeline_bytes("black-forest-labs/FLUX.1-dev")
-    parts = formula_serving.pipeline_bytes("black-forest-labs/FLUX.1-dev", offload="model")
-    layers = formula_serving.pipeline_bytes("black-forest-labs/FLUX.1-dev", offload="sequential")
-
-    assert whole is not None
-    assert parts is not None
-    assert layers is not None
-    assert whole > parts > layers
-    assert formula_serving.pipeline_bytes("nobody/own-pipeline") is None
 
 
 def test_a_compute_buffer_holds_logits_and_one_hidden_state() -> None:

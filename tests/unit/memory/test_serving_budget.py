@@ -290,3 +290,31 @@ def test_between_the_bands_a_verdict_is_tight() -> None:
     assert serving_rows.judged((90, 100, 110), 100) == TIGHT
     assert serving_rows.judged((90, 100, 200), 109) == FITS  # 8 % is the widest
     assert serving_rows.judged((10, 100, 110), 91) == OOM
+
+
+def test_cards_share_weights_and_heads() -> None:
+    where = card(79.2, "A100")
+    alone, shared = (server("meta-llama/Meta-Llama-3-8B", tensor=ranks) for ranks in (1, 2))
+
+    halves = size_of(alone, where, serving_rows.WEIGHTS) / 2
+    assert size_of(shared, where, serving_rows.WEIGHTS) == pytest.approx(halves)
+    assert serving_rows.layer_bytes(shared) == serving_rows.layer_bytes(alone) / 2
+    more = server("meta-llama/Meta-Llama-3-8B", tensor=16)
+    assert serving_rows.layer_bytes(more) == serving_rows.layer_bytes(alone) / 8  # its 8 heads
+
+
+def test_packed_weights_leave_more_for_the_cache() -> None:
+    plain = budget_of(server("Qwen/Qwen2.5-7B", longest=8192), CARD_24)
+    packed = budget_of(server("Qwen/Qwen2.5-7B", longest=8192, quant="awq"), CARD_24)
+
+    assert packed.cache_bytes - plain.cache_bytes > 8 * GIB
+
+
+def test_a_pipeline_in_parts_needs_less_than_a_whole_one() -> None:
+    name = "black-forest-labs/FLUX.1-dev"
+    whole, parts, layers = (
+        budget_of(pipeline(name, offload=kind), CARD_24).needed_bytes
+        for kind in (None, "model", "sequential")
+    )
+
+    assert whole > parts > layers
