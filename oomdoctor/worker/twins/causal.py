@@ -12,6 +12,7 @@ from oomdoctor.worker.twins import chunked, fused
 from oomdoctor.worker.twins.adapter import base_of
 from oomdoctor.worker.twins.build import empty_model
 from oomdoctor.worker.twins.config import config_of, dtype_of
+from oomdoctor.worker.twins.log_probs import fuse_head
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +46,8 @@ class CausalRecipe:
         base = base_of(bench.model)
         if bench.job.loss == "fused" and bench.job.trains:
             fused.fuse_layers(base)
+        if _scores(bench):
+            fuse_head(base, chunked.SFT, lambda: _begin_loss(bench))
         if bench.job.loss == "full-logits":
             mark_loss(base, bench)
 
@@ -67,12 +70,25 @@ class CausalRecipe:
         kind = bench.job.loss
         if kind == "full-logits" or not bench.model.training:
             return _own_loss(bench, batch, items)
-        if kind == "chunked" and bench.job.framework not in ("transformers", "trl"):
+        if kind == "chunked" and not _scores(bench):
             outputs = bench.model(**_without_labels(batch))
             bench.part("loss")
             loss = chunked.tune_loss(outputs.logits, batch["labels"], bench.job.loss_chunk)
             return loss, outputs
+        if kind == "chunked":
+            scores = bench.model(**batch, use_cache=False, scores=True)
+            return chunked.sft_loss(scores, batch["attention_mask"], items), None
         return _loss_of_hidden(bench, batch, items), None
+
+
+def _scores(bench: Bench) -> bool:
+    """Say whether the output layer returns log-probabilities, as in TRL."""
+    return bench.job.loss == "chunked" and bench.job.framework in ("transformers", "trl")
+
+
+def _begin_loss(bench: Bench) -> None:
+    if torch.is_grad_enabled():
+        bench.part("loss")
 
 
 def _text(config: Any) -> dict[str, object]:
@@ -112,8 +128,7 @@ def mark_loss(base: Any, bench: Bench) -> None:
         return
 
     def marked(*arguments: Any, **named: Any) -> torch.Tensor:
-        if torch.is_grad_enabled():
-            bench.part("loss")
+        _begin_loss(bench)
         return plain(*arguments, **named)
 
     base.loss_function = marked
@@ -126,8 +141,6 @@ def _loss_of_hidden(bench: Bench, batch: Batch, items: torch.Tensor | None) -> t
     with _HiddenAlone(base):
         hidden = bench.model(**_without_labels(batch), use_cache=False).logits
     bench.part("loss")
-    if bench.job.loss == "chunked":
-        return chunked.tiled_loss(hidden, head.weight, batch["labels"], items)
     labels = torch.nn.functional.pad(batch["labels"], (0, 1), value=-100)[..., 1:].contiguous()
     width = hidden.shape[-1]
     total = fused.FusedLinearLoss.apply(

@@ -109,25 +109,6 @@ def _add_product(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -
         total.addmm_(left.float(), right.float())
 
 
-def tiled_loss(
-    hidden: torch.Tensor, weight: torch.Tensor, labels: torch.Tensor, items: torch.Tensor | None
-) -> torch.Tensor:
-    """Return TRL's loss of hidden states: only tokens with a label are projected."""
-    hidden, labels = hidden[:, :-1], labels[:, 1:]
-    known = labels != -100
-    kept = TiledLogProbs.apply(hidden[known], weight, labels[known])
-    spread = (None if one is None else _spread(one, known) for one in kept)
-    log_probs, entropy, _, likeliest = spread
-    _model_loss = -log_probs.sum() / (known.sum().clamp(min=1) if items is None else items)
-    per_token = -log_probs
-    total = known.sum() if items is None else items
-    loss = per_token.sum() / torch.as_tensor(total).clamp(min=1)
-    count = known.sum().sum()
-    for metric in (entropy.detach().sum().sum(), likeliest.sum().sum()):
-        (metric / count).item()
-    return loss
-
-
 def _spread(values: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
     return values.new_zeros(known.shape).masked_scatter(known, values)
 
@@ -144,7 +125,25 @@ def scored(
         name: _spread(one, known) for name, one in zip(names, kept, strict=True) if one is not None
     }
     made["loss"] = -made["log_probs"].sum() / known.sum().clamp(min=1)
+    made["known"] = known
     return made
+
+
+def sft_loss(
+    scores: dict[str, torch.Tensor], mask: torch.Tensor, items: torch.Tensor | None
+) -> torch.Tensor:
+    """Return the loss of TRL's SFT of what the output layer returned, and measure as it does."""
+    per_token = -scores["log_probs"]
+    total = scores["known"].sum() if items is None else items
+    loss = per_token.sum() / torch.as_tensor(total).clamp(min=1)
+    count = scores["known"].sum().sum()
+    entropy = scores["entropy"].detach().sum().sum()
+    likeliest = scores["is_top1"].sum().sum()
+    for metric in (entropy, likeliest):
+        if count > 0:
+            (metric / count).item()
+    mask.sum().sum().item()
+    return loss
 
 
 def tune_loss(logits: torch.Tensor, labels: torch.Tensor, chunks: int | None) -> torch.Tensor:
