@@ -217,12 +217,17 @@ def engine_budget(spec: ServingSpec, card: CardSpec) -> CardBudget:
         cache_bytes=cache,
         tokens=tokens // rows.BLOCK * rows.BLOCK,
         requests=round(requests, 2),
-        longest=rows.longest_in(spec, cache, ahead=ahead, most=spec.trained or 1 << 20),
+        longest=rows.longest_in(spec, cache, ahead=ahead, most=_most(spec)),
         missing_bytes=max(0, middle - budget),
         verdict=rows.worse(holds, starts),
         least_utilization=_least(spec, card, (middle, high), beside),
     )
     return replace(made, why=_why(spec, made, request, holds=holds, starts=starts))
+
+
+def _most(spec: ServingSpec) -> int:
+    """Return the longest request that is looked for: what the model was made for, or is asked."""
+    return max(spec.trained or 1 << 20, spec.longest)
 
 
 def _starts(beside: tuple[int, int, int], room: int) -> str:

@@ -146,6 +146,11 @@ def _shared(said: Said, settings: Settings, job: Job, engine: str) -> ServingSpe
     if said.flag("serve.speculative"):
         said.assume("a draft model is left out")
     longest = _longest(said, trained)
+    if trained is not None and longest > trained:
+        said.assume(
+            f"{longest:,} tokens are more than the {trained:,} of the model's config: engines"
+            " refuse that without a longer rope"
+        )
     return ServingSpec(
         job=replace(job, seq_len=longest),
         engine=engine,

@@ -318,3 +318,10 @@ def test_a_pipeline_in_parts_needs_less_than_a_whole_one() -> None:
     )
 
     assert whole > parts > layers
+
+
+def test_no_request_is_longer_than_the_model_was_made_for() -> None:
+    spec = server("Qwen/Qwen3-8B", longest=8192, trained=40960)
+
+    assert budget_of(spec, card(140, "H200")).longest == 40960
+    assert budget_of(replace(spec, longest=65536), card(140, "H200")).longest == 65536
