@@ -83,6 +83,8 @@ def radix_bytes(count: int, *, key: int, value: int, bits: int, tiles: Tiles) ->
     if blocks <= 1:
         return 1
     tables = blocks * BINS * 4 + passes * BINS * 8
+    if passes == 1:  # straight into the output
+        return _parts(tables, ALIGNMENT)
     return _parts(count * key, count * value, tables, ALIGNMENT)
 
 
@@ -155,7 +157,9 @@ def embedding_backward(
     scratch.take(8)
     partial = count // PARTIAL_ROWS + segments
     scratch.take(partial * 8)
-    scratch.take(partial * width * 4)
+    scratch.take(partial * 8)
+    if gradient.itemsize < 4:
+        scratch.take(segments * width * 4)
     return result
 
 

@@ -135,7 +135,8 @@ class Special:
 
     def embedding_backward(self, *arguments: Any) -> torch.Tensor:
         """Return the gradient of an embedding's weights."""
-        gradient, _, rows = arguments[:3]
+        gradient, indices, rows = arguments[0].contiguous(), *arguments[1:3]
+        arguments = (gradient, indices, *arguments[2:])
         size = (rows, gradient.shape[-1])
         name = "aten.embedding_dense_backward.default"
 
@@ -187,7 +188,13 @@ class Special:
         values: torch.Tensor,
         *arguments: Any,
     ) -> torch.Tensor:
-        """Write elements by index or by mask."""
+        """Write elements by index or by mask; a number of the host fills what a mask selects."""
+        if values.device.type == "cpu" and values.numel() == 1:
+            mask = _mask_alone(tensor, indices)
+            if mask is not None and not (arguments and arguments[0]):
+                return tensor.masked_fill_(mask, values.item())
+            if values.dim() == 0:
+                values = values.to(tensor.device)
         operator = torch.ops.aten._index_put_impl_.default
         given = (tensor, self._places(indices), values, *arguments)
         self._kernels.memory.name(tensor, str(operator))
@@ -218,3 +225,21 @@ class Special:
         """Compare two tensors: unknown ones are taken for different."""
         known = self._values.of(left), self._values.of(right)
         return known[0] is not None and known[1] is not None and torch.equal(known[0], known[1])
+
+
+def _mask_alone(
+    tensor: torch.Tensor, indices: Sequence[torch.Tensor | None]
+) -> torch.Tensor | None:
+    """Return the only index where it is a mask, with the tensor's number of dimensions."""
+    before, mask = 0, None
+    for one in indices:
+        if one is None:
+            before += mask is None
+        elif mask is not None or one.dtype not in (torch.bool, torch.uint8) or not one.is_cuda:
+            return None
+        else:
+            mask = one
+    if mask is None:
+        return None
+    after = tensor.dim() - mask.dim() - before
+    return mask[(..., *(None for _ in range(after)))]
