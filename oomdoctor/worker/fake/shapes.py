@@ -58,6 +58,9 @@ class Many(NamedTuple):
     kind: type
 
 
+GROUPED = "aten::_grouped_mm"
+
+
 class Shapes:
     """Results of operators by their arguments, asked of torch once for each kind of call."""
 
@@ -96,10 +99,30 @@ class Shapes:
     def _ask(
         self, operator: OpOverload, arguments: tuple[Any, ...], named: Mapping[str, Any]
     ) -> object:
+        if operator._schema.name == GROUPED and arguments[0].dtype != torch.bfloat16:
+            return _grouped(operator, arguments, named)
         seen: list[torch.Tensor] = []
         twins = tuple(_meta(one, seen) for one in arguments)
         result = operator(*twins, **{name: _meta(one, seen) for name, one in named.items()})
         return _describe(result, seen)
+
+
+def _grouped(operator: OpOverload, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> object:
+    """Return what a product of groups returns in another dtype than the one that meta asks for.
+
+    On a card such products run group by group into a result of the same layout.
+    """
+    seen: list[torch.Tensor] = []
+    plain = [_meta(one, seen) for one in arguments]
+    twins = [_in_bf16(one) for one in plain]
+    kept = {name: _meta(one, seen) for name, one in named.items() if name != "out_dtype"}
+    result = operator(*twins, **kept).to(named.get("out_dtype") or plain[0].dtype)
+    return _describe(result, seen)
+
+
+def _in_bf16(value: Any) -> Any:
+    floats = isinstance(value, torch.Tensor) and value.is_floating_point()
+    return value.to(torch.bfloat16) if floats else value
 
 
 def _key(value: object) -> object:

@@ -125,17 +125,18 @@ def _number(text: str, kind: Callable[[str], int | float]) -> int | float | None
 def parts_of(made: object, place: str) -> Made:
     """Return model, optimizer and step of what a function returned."""
     if isinstance(made, (tuple, list)) and len(made) == len(_PARTS):
-        parts = Made(*made)
+        found = dict(zip(_PARTS, made, strict=True))
     elif isinstance(made, dict):
-        parts = Made(*(made.get(name) for name in _PARTS))
+        found = made
     else:
-        parts = Made(*(getattr(made, name, None) for name in _PARTS))
-    if not callable(parts.step):
+        found = {name: getattr(made, name, None) for name in _PARTS}
+    step = found.get("step")
+    if not callable(step):
         raise UnsupportedError(
             f"{place} returned no step",
             hint="it has to return (model, optimizer, step), where step() takes one step",
         )
-    return parts
+    return Made(found.get("model"), found.get("optimizer"), step)
 
 
 @contextmanager

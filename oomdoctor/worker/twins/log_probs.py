@@ -8,6 +8,7 @@ a logarithm for each row.
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,6 +25,7 @@ def fuse_head(base: Any, wanted: tuple[str, ...], begins: Callable[[], None]) ->
     """Let a model score labels where it is called with `scores`; `begins` hears of the loss."""
     plain = base.forward
 
+    @wraps(plain)  # `generate` looks at the signature
     def forward(*arguments: Any, scores: bool = False, labels: Any = None, **named: Any) -> Any:
         if not scores:
             return plain(*arguments, **named, **({} if labels is None else {"labels": labels}))
@@ -32,7 +34,6 @@ def fuse_head(base: Any, wanted: tuple[str, ...], begins: Callable[[], None]) ->
         begins()
         return scored(hidden, base.get_output_embeddings().weight, labels, wanted)
 
-    forward.__wrapped__ = plain  # type: ignore[attr-defined] - `generate` looks at the signature
     base.forward = forward
 
 

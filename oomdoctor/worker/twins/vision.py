@@ -30,7 +30,7 @@ def torchvision_model(job: Job) -> nn.Module:
     """Return a model of torchvision without storage."""
     try:
         from torchvision.models import get_model
-    except ImportError as error:
+    except (ImportError, RuntimeError) as error:  # the second where it was built for another torch
         raise NoTorchError(
             f"torchvision is not there: {error}", hint="pip install torchvision"
         ) from error

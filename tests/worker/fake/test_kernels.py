@@ -152,3 +152,16 @@ def test_attention_with_a_mask_takes_the_efficient_kernel_and_pads_it() -> None:
     sizes = sequence(run, half(1, 300, 4, 96), half(1, 1, 300, 300))
 
     assert sizes == [182400, 230400]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float16])
+def test_a_product_of_groups_has_its_result_in_any_dtype(dtype: Any) -> None:
+    def run(rows: Tensor) -> Any:
+        experts = torch.empty(4, 32, 16, device="cuda", dtype=dtype)
+        ends = torch.empty(4, device="cuda", dtype=torch.int32)
+        return torch._grouped_mm(rows, experts, offs=ends)
+
+    def rows() -> Tensor:
+        return torch.empty(24, 32, device="cuda", dtype=dtype)
+
+    assert sequence(run, rows)[-1] == 24 * 16 * dtype.itemsize
