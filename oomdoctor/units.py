@@ -12,7 +12,9 @@ _MOST_DIGITS = 60  # no size is longer; an int of thousands of digits can neithe
 _POWERS = {"b": 0, "byte": 0, "bytes": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
 _PREFIXES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 SIZE_PATTERN = r"\d[\d,]*(?:\.\d+)?\s*(?:[KMGTPE]i?B|[KMGTPE](?![A-Za-z])|bytes?|B)(?![A-Za-z])"
-_SIZE = re.compile(r"\s*(?P<number>-?\d[\d,]*(?:\.\d+)?)\s*(?P<unit>[A-Za-z]+)\s*\Z")
+_SIZE = re.compile(
+    r"\s*(?P<number>-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)\s*(?P<unit>[A-Za-z]+)\s*\Z"
+)
 
 
 class Size(NamedTuple):

@@ -80,7 +80,23 @@ def described_by(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Sou
         raise click.UsageError("no job: give a config, --model NAME or config.json, or both")
     given = (*facts_of(flags), *parse_given(asked["fact"]))
     used = tuple(name for name, value in flags.items() if value is not None)
-    return source_of(paths, given=given, flags=used, stdin=stdin)
+    source = source_of(paths, given=given, flags=used, stdin=stdin)
+    if file is not None and not _tells_model(source, file):
+        raise click.UsageError(
+            f"--model {file}: this is no config.json of a model (it names no model_type, or no"
+            " layers); give a training config without --model"
+        )
+    return source
+
+
+def _tells_model(source: Source, file: str) -> bool:
+    """Say whether a file that --model names says anything of a model."""
+    return any(
+        fact.key.startswith("model.")
+        for reading in source.configs.readings
+        if reading.source_id == file
+        for fact in reading.facts
+    )
 
 
 def _model_file(model: str) -> str | None:

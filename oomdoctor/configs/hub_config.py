@@ -67,14 +67,20 @@ KINDS = (
 
 def matches(settings: Settings) -> bool:
     """Say whether a network's shape stands at the top or in the part for text."""
+    if settings.names("architectures", "model_type") == 2 and _trains_nothing(settings):
+        return True  # of a network that counts its layers and widths otherwise, such as a CNN
     for prefix in ("", *(f"{inside}." for inside in INSIDE)):
         found = sum(
             any(settings.get(prefix + name) is not None for name in SHAPE[key])
             for key in ("model.layers", "model.hidden", "model.heads")
         )
         if found >= 2 and (settings.names("architectures", "model_type") or found == 3):
-            return settings.names("per_device_train_batch_size", "trainer", "batch_size") == 0
+            return _trains_nothing(settings)
     return False
+
+
+def _trains_nothing(settings: Settings) -> bool:
+    return settings.names("per_device_train_batch_size", "trainer", "batch_size") == 0
 
 
 def derived(settings: Settings) -> Iterator[tuple[Claim, Setting]]:

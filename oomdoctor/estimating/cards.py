@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from oomdoctor.facts.gpus import Gpu
 
+MOST_BYTES = 1 << 50  # of one card
 # What a card reports to PyTorch where only its nominal size, or that of nvidia-smi, is known: the
 # driver keeps some. Seen: 0.979 (A10G) to 0.9957 (H200) of what nvidia-smi prints.
 OF_SMI = 0.979
@@ -94,7 +95,7 @@ def usual_cards() -> tuple[CardSpec, ...]:
 def _cards(name: str) -> tuple[CardSpec, ...]:
     size = parse_size(name)
     if size is not None:
-        if size.bytes < MIB:
+        if not MIB <= size.bytes <= MOST_BYTES:
             raise UsageError(f"--gpu {name!r} is no card", hint="for example --gpu 24GiB")
         label = f"{format_size(size.bytes)} card"
         return (

@@ -110,5 +110,7 @@ def engines(
 
 def _why(error: WorkerError) -> str:
     """Say in a line why there is no trace; the rest of a crash is in the worker's own words."""
-    first = error.message.partition("\n")[0]
+    first, _, rest = error.message.partition("\n")
+    if first.rstrip(" .").endswith(":"):  # what was raised begins on the next line
+        first = f"{first.rstrip(' .')} {rest.strip().partition(chr(10))[0]}"
     return f"{error.kind}: {first}"

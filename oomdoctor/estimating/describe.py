@@ -41,13 +41,14 @@ class Source:
         """Return what is stated and read, before anything follows from it."""
         return book_of(self.configs, self.given, replaced=replaced_by(self.flags))
 
-    def described(self, changes: str = "") -> Described:
+    def described(self, changes: str | None = None) -> Described:
         """Return the job, with `changes` of a what-if; UsageError names what is missing."""
-        named = changes_of(changes) if changes else {}
+        named = {} if changes is None else changes_of(changes)
         return self.with_facts(facts_of_changes(named), flags=tuple(named))
 
     def with_facts(self, changed: Sequence[Fact], *, flags: Sequence[str] = ()) -> Described:
         """Return the job with facts that outrank what else is stated."""
+        _check(changed)
         keys = {fact.key for fact in changed}
         gone = replaced_by(flags)
         given = [fact for fact in self.given if fact.key not in keys and not _starts(fact, gone)]
@@ -59,6 +60,16 @@ def _starts(fact: Fact, starts: tuple[str, ...]) -> bool:
     return bool(starts) and fact.key.startswith(starts)
 
 
+def _check(stated: Sequence[Fact]) -> None:
+    """Refuse numbers that no job has, which a default would stand in for."""
+    from oomdoctor.memory.jobs_check import fault_of_stated
+
+    for fact in stated:
+        fault = fault_of_stated(fact)
+        if fault is not None:
+            raise UsageError(f"there is no such job: {fault}")
+
+
 def source_of(
     paths: Sequence[str],
     *,
@@ -67,6 +78,7 @@ def source_of(
     stdin: BinaryIO | None = None,
 ) -> Source:
     """Read the configs of a job."""
+    _check(given)
     configs = read_configs(paths, stdin=stdin)
     return Source(configs=configs, given=tuple(given), flags=tuple(flags))
 

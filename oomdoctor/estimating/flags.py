@@ -82,6 +82,7 @@ REPLACED: Mapping[str, tuple[str, ...]] = {  # what a config says of these gives
     "optimizer": ("optimizer.",),
     "method": ("lora.on", "lora.dora", "quant.", "train.full_finetune", "train.trainable"),
 }
+LISTS = ("lora-targets", "modules-to-save")
 METHOD, OPTIMIZER = "method", "optimizer"
 WHOLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {METHOD: METHODS, "task": TASKS}
 """Flags whose values stand for several facts."""
@@ -110,10 +111,13 @@ def flag_facts(name: str, value: str) -> Iterator[Fact]:
         raise UsageError(f"--{name} {value!r} is none that is known", hint=f"one of {known}")
     key = FLAGS[name]
     text = NAMES.get(key, {}).get(value.lower(), value)
+    if name in LISTS and not value.strip(" ,"):
+        raise UsageError(f"--{name} {value!r} names nothing", hint="names with commas between them")
     try:
         yield replace(parse_one(f"{key}={text}"), source=source)
     except UsageError as error:
         message = error.message.replace(f"--fact {key}={text}", f"--{name} {value}")
+        message = message.replace(f"--fact {key}", f"--{name}")
         raise UsageError(message, hint=error.hint) from error
     if name == OPTIMIZER:
         yield from _optimizer(value, source)
@@ -145,6 +149,8 @@ def changes_of(text: str) -> dict[str, str]:
         plain = name.strip()
         if equals and _is_known(plain):
             last = _flag(plain)
+            if last in found:
+                raise UsageError(f"--what-if {text!r} changes {plain!r} twice", hint=_near(plain))
             found[last] = value.strip()
         elif last and not equals:
             found[last] += f",{piece}"

@@ -63,10 +63,13 @@ def peak_by_formula(job: Job) -> FormulaPeak:
     """Return the peak of a job; ValueError for a model that no formula covers."""
     if "library" in job.model.config:
         return _convolutions(job)
-    shape = _shared(shape_of(job.model.config), job)
+    whole = shape_of(job.model.config)
+    if whole.hidden <= 1:  # what stands for a width that was not found
+        raise ValueError("its config names no width of its layers")
+    shape = _shared(whole, job)
     steps = Steps(job, shape)
     _run(steps, job)
-    found = _peak(steps.tape, _assumed(job, shape))
+    found = _peak(steps.tape, (*_assumed(job, shape), *_untargeted(steps, job)))
     return replace(found, host_bytes=host_bytes(job, steps.weights))
 
 
@@ -106,6 +109,14 @@ def _assumed(job: Job, shape: Shape) -> tuple[str, ...]:
     if job.sharding.kind in ("zero1", "zero2", "zero3"):
         said.append("formula: DeepSpeed's buckets hold hidden size squared values")
     return tuple(said)
+
+
+def _untargeted(steps: Steps, job: Job) -> tuple[str, ...]:
+    if job.lora is None or any(one.name.endswith(".lora_A") for one, _ in steps.weights):
+        return ()
+    named = ", ".join(job.lora.targets) or "PEFT's own targets"
+    lacking = f"formula: without an adapter, for no module that it knows of is named {named}"
+    return (f"{lacking}; PEFT refuses targets that no module has",)
 
 
 def _run(steps: Steps, job: Job) -> None:

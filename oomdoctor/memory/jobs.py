@@ -40,7 +40,7 @@ def job_of_completed(book: FactBook) -> JobReading:
     """Describe the job of a book that already holds its defaults and derived facts."""
     said = Said(book)
     model = jobs_model.model_of(said)
-    job = None if model is None else _job(said, model)
+    job = None if model is None or said.missing else _job(said, model)
     missing = said.missing
     return JobReading(job=None if missing else job, assumptions=said.assumptions, missing=missing)
 

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from oomdoctor.facts import model_configs
+from oomdoctor.memory.jobs_check import faults_of_network
 from oomdoctor.model.job import ModelSpec
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def _from_config(said: Said, name: str | None) -> ModelSpec | None:
         return None
     if not isinstance(config, dict) or "model_type" not in config:
         return None
+    for fault in faults_of_network(config):
+        said.lack(fault)
     named = config.get("architectures")
     first = named[0] if isinstance(named, list) and named else named
     return ModelSpec(

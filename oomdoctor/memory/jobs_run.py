@@ -81,6 +81,8 @@ def length_of(said: Said, model: ModelSpec) -> int:
     if longest is not None and found > longest and said.text("model.positions") == "absolute":
         said.assume(f"rows cut at {longest:,} tokens, the model's longest")
         return longest
+    if longest is not None and found > longest:
+        said.assume(f"rows of {found:,} tokens, though the model was made for {longest:,}")
     return found
 
 
@@ -146,7 +148,7 @@ def sharding_of(said: Said) -> ShardingSpec:
     if kind in _SHARDED and ranks is None:
         ranks = _ranks_of_comments(said)
     if kind in _SHARDED and ranks is None:
-        said.lack("the number of cards that share the model: --fact dist.world_size=8")
+        said.lack("the number of cards that share the model: --gpus 8")
     if kind in ("ddp", "dp") and ranks is None:
         said.assume("data parallelism over two cards (their number changes no card's memory)")
         ranks = 2

@@ -40,7 +40,7 @@ def task_of(said: Said, model: ModelSpec) -> str:
         said.lack("a task that is described: diffusion models are trained by no formula here")
         return "forward"
     if stated in _UNKNOWN:
-        said.lack(f"a task that is described: {stated} is not (--fact job.task=sft)")
+        said.lack(f"a task that is described: {stated} is not (--task sft)")
         return "sft"
     return _unstated(said, kind) if stated is None else _stated(stated, kind)
 

@@ -122,6 +122,8 @@ def test_a_verdict_can_fail_a_pipeline(run_python: RunPython, tmp_path: Path) ->
         (("--model", "nobody/nothing-9b"), "nobody/nothing-9b"),
         (("--model", "./config.json"), "there is no such file"),
         ((*LLAMA, "--gpu", "RTX 9999"), "no card that is known"),
+        ((*LLAMA, "--what-if", ""), "--what-if ''"),
+        ((*LLAMA, "--what-if", "batch=0"), "train.micro_batch = 0"),
         ((*LLAMA, "--attention", "fast"), "--attention fast"),
         ((*LLAMA, "--what-if", "bacth=2"), "bacth"),
         ((*LLAMA, "--batches", "1,x"), "--batches"),
@@ -139,6 +141,14 @@ def test_wrong_use_is_told_in_a_line_or_two(
     assert message in told
     assert "Traceback" not in told
     assert done.stdout == b""
+
+
+@pytest.mark.parametrize("text", ["", "5", "[1, 2]", '{"_class_name": "UNet2DConditionModel"}'])
+def test_a_file_that_is_no_model_is_named(run_python: RunPython, tmp_path: Path, text: str) -> None:
+    (tmp_path / "unet.json").write_text(text, encoding="utf-8")
+    done = run(run_python, tmp_path, "estimate", "--model", "unet.json")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert "--model unet.json: this is no config.json of a model" in done.stderr.decode()
 
 
 def test_without_torch_the_formula_speaks_and_says_why(

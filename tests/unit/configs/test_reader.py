@@ -196,6 +196,14 @@ def test_lightning_multiplies_devices_and_nodes() -> None:
     assert list(subset("lightning/config.yaml", *keys).values()) == [8, 16, "bf16", 4]
 
 
+def test_a_network_without_hidden_size_is_a_hub_config_too() -> None:
+    text = """{"model_type": "resnet", "architectures": ["ResNetForImageClassification"],
+    "hidden_sizes": [256, 512], "depths": [3, 4]}"""
+    (found,) = read_config(text, name="config.json", path="config.json")
+    assert found.dialect == "hub_config"
+    assert "model.config" in {fact.key for fact in found.facts}
+
+
 def test_a_hub_config_gives_the_text_model_of_a_vision_model() -> None:
     keys = "model.hidden model.layers model.kv_heads model.vocab model.tied model.kind model.dtype"
 

@@ -99,6 +99,16 @@ def test_the_formula_speaks_where_a_job_cannot_be_traced() -> None:
     assert engines.name == "simulate"  # the next job may be one that can be traced
 
 
+def test_why_there_is_no_trace_does_not_end_at_a_colon() -> None:
+    raised = (
+        "its config cannot be read: Class validation failed:\n    3 heads do not divide 64\nmore"
+    )
+    engines = Engines(None, tracer=Double(fails=WorkerError("unsupported", raised)))
+    engines.speak(CARDS[0], lambda engine: engine.peak(a_job()))
+    assert engines.fallback is not None
+    assert engines.fallback.endswith("validation failed: 3 heads do not divide 64")
+
+
 def test_without_torch_no_other_job_is_tried() -> None:
     double = Double(fails=WorkerError("no-torch", "torch cannot be imported"))
     engines = Engines("simulate", tracer=double)

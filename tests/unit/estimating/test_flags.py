@@ -63,6 +63,31 @@ def test_a_flag_names_itself_where_its_value_is_none() -> None:
         facts_of({"method": "lorax"})
 
 
+@pytest.mark.parametrize("value", ["", ",", " , "])
+def test_a_list_of_nothing_is_told_by_its_flag(value: str) -> None:
+    with pytest.raises(UsageError, match="--lora-targets"):
+        facts_of({"lora-targets": value})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("batch=0", "batch=-1", "seq=0", "lora-r=0", "gpus=0", "train.grad_accum=-2"),
+        *("model.layers=1000000000", "batch=99999999999", ""),
+    ],
+)
+def test_a_change_to_a_number_that_no_job_has_is_refused(text: str) -> None:
+    source = source_of([], given=facts_of({"model": "meta-llama/Llama-2-7b-hf"}))
+    with pytest.raises(UsageError, match=r"no such job|cannot be changed"):
+        source.described(text)
+
+
+def test_a_stated_number_that_no_job_has_is_refused() -> None:
+    given = [*facts_of({"model": "meta-llama/Llama-2-7b-hf"}), *parse_given(["model.layers=0"])]
+    with pytest.raises(UsageError, match=r"model\.layers = 0 \(stated with --fact\)"):
+        source_of([], given=given)
+
+
 def test_changes_are_parted_at_commas_before_names() -> None:
     assert changes_of("batch=2,seq=4096") == {"batch": "2", "seq": "4096"}
     assert changes_of("lora-targets=q_proj,v_proj,batch=1") == {
@@ -73,7 +98,7 @@ def test_changes_are_parted_at_commas_before_names() -> None:
     assert changes_of("train.grad_accum=8") == {"train.grad_accum": "8"}
 
 
-@pytest.mark.parametrize("text", ["bacth=2", "batch", "=3", ""])
+@pytest.mark.parametrize("text", ["bacth=2", "batch", "=3", "", "batch=2,batch=3"])
 def test_a_change_of_nothing_that_is_known_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         changes_of(text)
@@ -159,7 +184,7 @@ def test_a_card_is_listed_once() -> None:
     assert len(cards_of(["RTX 4090", "NVIDIA GeForce RTX 4090"])) == 1
 
 
-@pytest.mark.parametrize("name", ["RTX 9999", "nonsense", "12 B"])
+@pytest.mark.parametrize("name", ["RTX 9999", "nonsense", "12 B", "24,5GiB", "9999999 TiB"])
 def test_what_is_no_card_is_refused(name: str) -> None:
     with pytest.raises(UsageError):
         cards_of([name])

@@ -188,3 +188,18 @@ def test_accumulation_adds_the_gradients_to_the_second_micro_step() -> None:
     twice = peak_by_formula(replace(FULL, grad_accum=4)).peak_bytes
 
     assert twice - once == pytest.approx(2 * 494_032_768, rel=0.3)
+
+
+def test_a_network_without_a_width_is_not_counted_as_one_of_width_one() -> None:
+    config = {"model_type": "resnet", "hidden_sizes": [256, 512], "depths": [3, 4]}
+    strange = replace(FULL, model=ModelSpec(name="resnet", config=config, source="config.json"))
+
+    with pytest.raises(ValueError, match="no width"):
+        peak_by_formula(strange)
+
+
+def test_targets_that_no_module_has_are_told() -> None:
+    wrong = replace(LORA, lora=LoraSpec(rank=8, targets=("q_poj",)))
+
+    assert any("q_poj" in one for one in peak_by_formula(wrong).assumptions)
+    assert not any("adapter" in one for one in peak_by_formula(LORA).assumptions)

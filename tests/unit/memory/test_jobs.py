@@ -69,7 +69,7 @@ def test_sharding_over_an_unknown_number_of_cards_is_missing() -> None:
     found = reading(model__name=LLAMA, dist__kind="zero3")
 
     assert found.job is None
-    assert any("dist.world_size" in one for one in found.missing)
+    assert any("--gpus 8" in one for one in found.missing)
     assert job(dist__kind="zero3", dist__world_size=8).sharding.ranks == 8
 
 
@@ -162,3 +162,41 @@ def test_freezing_some_layers_is_not_described() -> None:
     found = reading(model__name=LLAMA, train__frozen_layers=True, job__task="sft")
 
     assert found.job is None
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *({"hidden_size": -64}, {"hidden_size": 0}, {"hidden_size": "wide"}, {"hidden_size": 64.5}),
+        *({"hidden_size": float("nan")}, {"hidden_size": [64, 64]}, {"hidden_size": True}),
+        *({"num_hidden_layers": 10**9}, {"num_attention_heads": 0}, {"vocab_size": -1}),
+        *({"num_key_value_heads": 0}, {"text_config": {"hidden_size": float("inf")}}),
+    ],
+)
+def test_a_config_of_a_network_that_cannot_be_is_refused_by_its_key(
+    changed: dict[str, object],
+) -> None:
+    network = {"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2}
+    found = reading(model__config=json.dumps({**network, **changed}))
+
+    key = next(iter(changed))
+    assert found.job is None
+    assert [key in one and "whole number" in one for one in found.missing] == [True]
+
+
+def test_numbers_that_a_network_lists_for_each_layer_may_be() -> None:
+    network = {
+        "model_type": "gemma3n_text",
+        "intermediate_size": [128, 256],
+        "num_key_value_heads": None,
+    }
+    found = reading(model__config=json.dumps({**network, "hidden_size": 64}))
+
+    assert found.job is not None, found.missing
+
+
+def test_rows_longer_than_the_model_was_made_for_are_told() -> None:
+    assert any(
+        "4,096" in one for one in reading(model__name=LLAMA, train__seq_len=9000).assumptions
+    )
+    assert not any("made for" in one for one in reading(model__name=LLAMA).assumptions)
