@@ -65,6 +65,8 @@ def import_for(job: Job) -> None:
                 modeling_auto.MODEL_MAPPING[CONFIG_MAPPING[kind]]
         if job.lora is not None:
             importlib.import_module("peft")
-        if job.quant is not None:
+        optimizer = job.optimizer
+        eight_bit = optimizer is not None and (optimizer.paged or "bit" in optimizer.name)
+        if job.quant is not None or eight_bit:
             importlib.import_module("bitsandbytes")
     gc.freeze()  # modules stay: the collector need not look at them while the job runs

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 COMPILER, SYMBOLS = "torch._dynamo", "torch.fx.experimental.symbolic_shapes"
 ALGEBRA = "sympy"
+_ALGEBRAIC = ("torch._inductor", "torch.utils._sympy")
+"""Names that modules begin with which need all of sympy."""
 WRAPPED = f"{COMPILER}._trace_wrapped_higher_order_op"
 
 
@@ -71,6 +73,10 @@ class _Below(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         """Return what finds the module below the real one."""
         del path
+        if fullname.startswith(_ALGEBRAIC):
+            if isinstance(sys.modules.get(ALGEBRA), Later):
+                load(ALGEBRA)
+            return None
         above = fullname.rpartition(".")[0]
         if not isinstance(sys.modules.get(above), Later):
             return None

@@ -61,10 +61,11 @@ class _Ranges(Generic[T]):
 class _Thread:
     """Where one thread is: the modules that run, and the nodes that each made."""
 
-    __slots__ = ("made", "modules")
+    __slots__ = ("again", "made", "modules")
 
     def __init__(self) -> None:
         self.modules: list[str] = []
+        self.again: list[int] = []
         self.made = _Ranges("")
 
     def note(self, sequence: int) -> None:
@@ -94,6 +95,7 @@ class Tracker:
         self._places: list[tuple[str, str]] = []
         self._categories: dict[int, str] = {}
         self._place = ("", "")
+        self._again: list[tuple[int, int]] = []  # made by a forward in a backward, which ended at
         self._unnamed = False
         self._names: dict[torch.nn.Module, str] = {}
         self._threads: dict[int, _Thread] = {}
@@ -112,6 +114,10 @@ class Tracker:
         self._operators.append(operator)
         self._unnamed = operator.startswith(UNNAMED)
         self._modules.append(self._module())
+        if self._place[1] == "backward":
+            thread = self._threads.get(threading.get_ident())
+            if thread is not None and thread.modules:
+                thread.again.append(number)
         self._places.append(self._place)
         if on := self.streams.number or self._stream_of_node():
             self._on[number] = on
@@ -169,6 +175,8 @@ class Tracker:
     def phase(self, name: str, part: str = "") -> None:
         """Hear that a phase, or a part of it, begins."""
         before = self._place
+        if before[0] == "load" != name:
+            self._name_weights()
         if before[1] == "backward" and part != "backward":
             self._tag_gradients()
         at = len(self.events)
@@ -192,6 +200,17 @@ class Tracker:
     def _tag_gradients(self) -> None:
         for tensors in self._trained:
             self.tag((one.grad for one in tensors if one.grad is not None), "gradient")
+
+    def _name_weights(self) -> None:
+        """Give each weight the module that it belongs to: it was made outside of any."""
+        if self.memory is None:
+            return
+        for module, name in self._names.items():
+            for tensor in (*module._parameters.values(), *module._buffers.values()):
+                if tensor is not None and not hasattr(tensor, "_local_tensor"):
+                    number = self.memory.number_of(tensor)
+                    if number is not None and not self._modules[number]:
+                        self._modules[number] = name
 
     def assume(self, sentence: str) -> None:
         """Hear what had to be decided without a value."""
@@ -235,6 +254,9 @@ class Tracker:
         if thread is not None and thread.modules:
             thread.modules.pop()
             thread.note(torch.autograd._get_sequence_nr())
+            if thread.again and not thread.modules:
+                self._again += [(number, len(self.events)) for number in thread.again]
+                thread.again.clear()
 
     def close(self) -> None:
         """Stop following modules."""
@@ -247,6 +269,10 @@ class Tracker:
     def stream(self, origin: str, facts: Mapping[str, object]) -> Stream:
         """Return what was written."""
         categories, on = self._categories, self._on
+        died = {~one: at for at, one in enumerate(self.events) if one < 0}
+        for number, ended in self._again:  # computed again for a backward, which is to read it
+            if died.get(number, ended) >= ended:
+                categories.setdefault(number, "activation")
         allocations = [
             Allocation(
                 *(size, operator, module, *place),

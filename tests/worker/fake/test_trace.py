@@ -42,7 +42,7 @@ def test_each_allocation_has_its_operator_module_phase_and_category() -> None:
         if one.size in (WEIGHT, ROWS)
     ]
     expected = [
-        (WEIGHT, "aten.uniform_.default", "", "load", "", "weights"),
+        (WEIGHT, "aten.uniform_.default", "only", "load", "", "weights"),
         (ROWS, "aten.fill_.Scalar", "", "step 1", "forward", ""),
         (ROWS, "aten.mm.out", "only", "step 1", "forward", ""),
         (WEIGHT, "aten.mm.out", "only", "step 1", "backward", "gradient"),

@@ -1,0 +1,37 @@
+"""What is put off answers what is plain, and gives way to the real module for the rest."""
+
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("torch")
+
+
+def printed(code: str) -> str:
+    """Return what code prints in a process where modules are put off."""
+    start = "import torch\nfrom oomdoctor.worker.later import put_off\nput_off()\n"
+    done = subprocess.run(
+        [sys.executable, "-c", start + code], capture_output=True, text=True, check=True
+    )
+    return done.stdout.split("\n", 1)[0]
+
+
+def test_an_optimizer_is_made_and_steps_without_the_compiler() -> None:
+    code = (
+        "import sys\n"
+        "weight = torch.nn.Parameter(torch.ones(2))\n"
+        "weight.sum().backward()\n"
+        "torch.optim.SGD([weight], lr=1.0).step()\n"
+        "print('torch._dynamo.eval_frame' in sys.modules, weight.tolist())\n"
+    )
+    assert printed(code) == "False [0.0, 0.0]"
+
+
+def test_what_compiles_gets_the_real_compiler() -> None:
+    code = (
+        "import torch._dynamo.eval_frame\n"
+        "double = torch.compile(lambda one: one * 2, backend='eager')\n"
+        "print(double(torch.ones(2)).tolist())\n"
+    )
+    assert printed(code) == "[2.0, 2.0]"
