@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from oomdoctor.worker.fake.attention_kernels import AttentionKernels
+from oomdoctor.worker.fake.convolutions import Convolutions
 from oomdoctor.worker.fake.layout import contiguous_strides, is_dense
 from oomdoctor.worker.fake.sorting import embedding_backward, nonzero, select_bytes
 
@@ -45,6 +46,7 @@ class Special:
             "index.Tensor": self.index,
             "_index_put_impl_": self.index_put,
             "embedding_dense_backward": self.embedding_backward,
+            **Convolutions(self._kernels).table(),
             **AttentionKernels(self._memory, self._kernels.workspaces).table(),
         }
 

@@ -110,8 +110,6 @@ class Workspaces:
         """Account for what is taken while the results are written."""
         name = self._name(operator)
         kernel = KERNELS.get(name)
-        if name in UNKNOWN:
-            self.unknown.setdefault(UNKNOWN[name])
         if kernel is not None:
             scratch = Scratch(self._tracker, f"aten.{name} (workspace)")
             kernel(Call(name, arguments, named, result, self.card), scratch)
@@ -246,9 +244,6 @@ def _group_norm_backward(call: Call, scratch: Scratch) -> None:
     fifth = scratch.take(batch * channels * 4)
     scratch.give(fourth, third, fifth, second, first)
 
-
-CONVOLUTION = "the workspaces that cuDNN takes for convolutions are not counted"
-UNKNOWN = {"convolution": CONVOLUTION, "convolution_backward": CONVOLUTION}
 
 KERNELS: dict[str, Callable[[Call, Scratch], None]] = {
     **dict.fromkeys(("sum.IntList_out", "mean.out"), _over(1, _accumulating)),
