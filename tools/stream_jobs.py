@@ -291,7 +291,7 @@ def _libraries() -> Iterator[tuple[str, Recorded]]:
     chats = replace(half, method="lora", lora=wide, loss="chunked")  # TRL's own loss
     yield "loop-trainer", Recorded(job=small, loop="transformers")
     yield "loop-trl-sft", Recorded(job=chats, loop="trl-sft")
-    pairs = replace(half, task="dpo", method="lora", lora=wide, reference="adapter-off")
+    pairs = replace(chats, task="dpo", reference="adapter-off")
     yield "loop-trl-dpo-lora", Recorded(job=pairs, loop="trl-dpo")
-    full = replace(half, task="dpo", reference="separate")
+    full = replace(half, task="dpo", loss="chunked", reference="separate")
     yield "loop-trl-dpo", Recorded(job=full, loop="trl-dpo")
