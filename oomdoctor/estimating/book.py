@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from oomdoctor.errors import InputError
 from oomdoctor.facts.book import FactBook
 from oomdoctor.record import NamedTuple
 
@@ -45,7 +46,13 @@ def read_configs(paths: Sequence[str], *, stdin: BinaryIO | None = None) -> Conf
         seen.add(mark)
         source = read_source(path, stdin=stdin)
         name = STDIN_ID if path == "-" else path
-        found = read_config(source.text, name=name, path=None if path == "-" else path)
+        try:
+            found = read_config(source.text, name=name, path=None if path == "-" else path)
+        except InputError as error:
+            if not source.notes:
+                raise
+            cut = "; ".join(source.notes)  # which is why it reads as if it were damaged
+            raise InputError(error.message, location=error.location, hint=cut) from error
         readings += [*found, *_inside(source.text, name)]
         notes += [*source.notes, *(note for one in found for note in one.notes)]
         waiting += linked(found)
@@ -77,3 +84,21 @@ def book_of(configs: Configs, given: Sequence[Fact], *, replaced: Iterable[str] 
     ]
     closes = [kind for reading in configs.readings for kind in reading.closes]
     return FactBook().add(given).add(joined_texts(read), closes=closes)
+
+
+def disagreements(book: FactBook) -> tuple[str, ...]:
+    """Say where files of one job disagree, and which of them was believed."""
+    found = []
+    for one in book.conflicts:
+        kept, dropped = _file(one.kept), _file(one.dropped)
+        echo = one.key.startswith("trainer.")  # what `train.` says, of the arguments alone
+        if kept and dropped and kept != dropped and not echo:
+            found.append(
+                f"{one.key} = {one.kept.value}, as {kept} says;"
+                f" {dropped} says {one.dropped.value}, which was not used"
+            )
+    return tuple(dict.fromkeys(found))
+
+
+def _file(fact: Fact) -> str | None:
+    return fact.quotes[0].artifact if fact.quotes else None

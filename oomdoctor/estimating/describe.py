@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import UsageError
-from oomdoctor.estimating.book import Configs, book_of, read_configs
+from oomdoctor.estimating.book import Configs, book_of, disagreements, read_configs
 from oomdoctor.estimating.cards import cards_of
 from oomdoctor.estimating.flags import changes_of, facts_of_changes, replaced_by
 from oomdoctor.record import NamedTuple, dataclass
@@ -97,11 +97,21 @@ def job_of_book(book: FactBook) -> Described:
         server = serving_of(full, engine)
         if server.spec is None or server.missing:
             raise _unknown(server.missing)
-        return Described(server.spec.job, book, tuple(server.assumptions), server.spec)
+        _check_width(server.spec.job)
+        said = (*disagreements(book), *server.assumptions)
+        return Described(server.spec.job, book, said, server.spec)
     reading = job_of_completed(full)
     if reading.job is None:
         raise _unknown(reading.missing)
-    return Described(reading.job, book, tuple(reading.assumptions))
+    return Described(reading.job, book, (*disagreements(book), *reading.assumptions))
+
+
+def _check_width(job: Job) -> None:
+    """Refuse to count for a server a network whose own config names no width."""
+    from oomdoctor.memory.formula_shape import shape_of
+
+    if job.model.source == "config.json" and shape_of(job.model.config).hidden <= 1:
+        raise _unknown((f"the width of the layers of {job.model.name}, which its config lacks",))
 
 
 def _unknown(missing: Sequence[str]) -> UsageError:

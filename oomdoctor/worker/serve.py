@@ -62,7 +62,7 @@ class Server:
         except ImportError as error:
             traceback.print_exc()
             answer = Failure(kind="no-torch", message=f"a library is missing: {error}")
-        except Exception as error:  # noqa: BLE001 - whatever a model's code raises becomes an answer
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - what a model's code raises is an answer
             traceback.print_exc()
             answer = Failure(kind="unsupported", message=_in_a_line(error))
         finally:
@@ -107,7 +107,7 @@ def _warm_up() -> None:
         import_common()
 
 
-def _in_a_line(error: Exception) -> str:
+def _in_a_line(error: BaseException) -> str:
     first = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 

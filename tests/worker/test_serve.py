@@ -9,12 +9,13 @@ import pytest
 from oomdoctor.lab.protocol import TraceRequest
 from oomdoctor.lab.session import WorkerError, WorkerSession
 from oomdoctor.memory.stream_replay import replay
-from oomdoctor.model.job import CardSpec, Job, OptimizerSpec
+from oomdoctor.model.job import CardSpec, EntrySpec, Job, OptimizerSpec
 from oomdoctor.record import replace
 from tests.worker.jobs import CONFIG, JOB, LORA, PARAMETERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.slow  # a process that imports torch takes seconds
 
@@ -61,6 +62,15 @@ def test_a_job_that_cannot_be_traced_leaves_the_worker_alive(session: WorkerSess
         session.trace(request(replace(JOB, optimizer=OptimizerSpec(name="odd"))))
 
     assert caught.value.kind == "unsupported"
+    assert session.trace(request(JOB, "load")).events
+
+
+def test_code_that_exits_leaves_the_worker_alive(session: WorkerSession, tmp_path: Path) -> None:
+    (tmp_path / "leaves.py").write_text("def make(): raise SystemExit(3)", encoding="utf-8")
+    entry = EntrySpec(place="leaves.py:make", folder=str(tmp_path))
+
+    with pytest.raises(WorkerError, match="SystemExit: 3"):
+        session.trace(request(replace(JOB, entry=entry)))
     assert session.trace(request(JOB, "load")).events
 
 

@@ -148,6 +148,42 @@ def test_a_config_and_the_models_own_config_are_one_job(tmp_path: Path) -> None:
     assert job.batch == 4
 
 
+def test_configs_that_disagree_say_which_was_believed(tmp_path: Path) -> None:
+    for name, rows in (("one", 2), ("two", 4)):
+        text = CONFIG.replace("batch_size: 4", f"batch_size: {rows}")
+        (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+    paths = [str(tmp_path / "one.yaml"), str(tmp_path / "two.yaml")]
+    described = source_of(paths).described()
+    told = [one for one in described.assumptions if "which was not used" in one]
+    assert described.job.batch == 2
+    assert ["one.yaml" in one and "two.yaml says 4" in one for one in told] == [True]
+    flags = facts_of({"batch": 8})
+    assert not [
+        one
+        for one in source_of(paths[:1], given=flags).described().assumptions
+        if "not used" in one
+    ]
+
+
+def test_a_config_too_long_to_read_says_that_it_was_cut(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text('{"model_type": "llama", "pad": "' + "x" * (40 << 20) + '"}', encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        source_of([str(path)])
+    assert "cut" in (caught.value.hint or "")
+
+
+def test_a_server_of_a_network_without_a_width_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(
+        '{"model_type": "resnet", "architectures": ["ResNetModel"], "hidden_sizes": [8]}',
+        encoding="utf-8",
+    )
+    given = facts_of({"task": "serving", "engine-name": "vllm"})
+    with pytest.raises(UsageError, match="width"):
+        source_of([str(path)], given=given).described()
+
+
 def test_a_job_without_a_model_says_what_is_missing() -> None:
     with pytest.raises(UsageError, match="model"):
         source_of([], given=facts_of({"batch": 2})).described()
