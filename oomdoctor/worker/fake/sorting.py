@@ -193,6 +193,13 @@ def _check_range(scratch: Scratch, counts: list[int], processors: int) -> None:
         scratch.give(least, most)
 
 
+def _masked_scatter(call: Call, scratch: Scratch) -> None:
+    """Take the place in the source of each element, counted over the mask."""
+    count = call.arguments[1].numel()
+    scratch.take(count * 8)
+    scratch.take(scan_bytes(count, 8, tiles_of(call.card.capability)))
+
+
 def nonzero(scratch: Scratch, count: int, capability: tuple[int, int]) -> None:
     """Take what counting the elements that are not zero needs."""
     scratch.take(4)
@@ -209,4 +216,5 @@ KERNELS: dict[str, Callable[[Call, Scratch], None]] = {
     **dict.fromkeys(("cumsum.out", "cumprod.out"), _cumsum),
     **dict.fromkeys(("sort.values_stable", "sort.stable", "sort.values"), _sort),
     **dict.fromkeys(("_index_put_impl_", "index_put_"), _index_put),
+    "masked_scatter_": _masked_scatter,
 }

@@ -8,6 +8,7 @@ of autograd's sequence numbers.
 from __future__ import annotations
 
 import threading
+import weakref
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -97,10 +98,10 @@ class Tracker:
         self._place = ("", "")
         self._again: list[tuple[int, int]] = []  # made by a forward in a backward, which ended at
         self._unnamed = False
-        self._names: dict[torch.nn.Module, str] = {}
+        self._names: weakref.WeakKeyDictionary[torch.nn.Module, str] = weakref.WeakKeyDictionary()
         self._threads: dict[int, _Thread] = {}
         self._main = threading.get_ident()
-        self._trained: list[tuple[torch.Tensor, ...]] = []
+        self._trained: list[list[weakref.ref[torch.Tensor]]] = []
         self._handles: list[Any] = []
         self.allocated = 0
         self.peak = 0
@@ -190,7 +191,7 @@ class Tracker:
         """Hear what tensors are for."""
         held = tuple(tensors)
         if category in ("weights", "adapter"):
-            self._trained.append(held)
+            self._trained.append([weakref.ref(one) for one in held])
         for tensor in held:
             here = getattr(tensor, "_local_tensor", tensor)  # this rank's part of a DTensor
             number = self.memory.number_of(here) if self.memory is not None else None
@@ -198,8 +199,9 @@ class Tracker:
                 self._categories.setdefault(number, category)
 
     def _tag_gradients(self) -> None:
-        for tensors in self._trained:
-            self.tag((one.grad for one in tensors if one.grad is not None), "gradient")
+        for references in self._trained:
+            alive = [one for one in (known() for known in references) if one is not None]
+            self.tag((one.grad for one in alive if one.grad is not None), "gradient")
 
     def _name_weights(self) -> None:
         """Give each weight the module that it belongs to: it was made outside of any."""
