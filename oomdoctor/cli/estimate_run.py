@@ -19,7 +19,7 @@ from oomdoctor.estimating.describe import (
     source_of,
 )
 from oomdoctor.estimating.estimate import Wanted, compared, estimate
-from oomdoctor.estimating.flags import FLAGS, METHOD, facts_of
+from oomdoctor.estimating.flags import FLAGS, METHOD, check_together, facts_of
 from oomdoctor.facts.given import parse_given
 from oomdoctor.model.estimate import SIMULATE
 from oomdoctor.record import replace
@@ -69,6 +69,7 @@ def described_by(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Sou
     """Return where the jobs of a command line come from."""
     asked = cast("Asked", values)
     flags = {name: values.get(name.replace("-", "_")) for name in (*FLAGS, METHOD)}
+    check_together(flags)
     paths = list(asked["configs"])
     model = asked["model"]
     file = None if model is None else _model_file(model)

@@ -83,6 +83,7 @@ REPLACED: Mapping[str, tuple[str, ...]] = {  # what a config says of these gives
     "method": ("lora.on", "lora.dora", "quant.", "train.full_finetune", "train.trainable"),
 }
 LISTS = ("lora-targets", "modules-to-save")
+ADAPTER = ("lora-r", "lora-alpha", "lora-targets", "modules-to-save")
 METHOD, OPTIMIZER = "method", "optimizer"
 WHOLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {METHOD: METHODS, "task": TASKS}
 """Flags whose values stand for several facts."""
@@ -96,6 +97,17 @@ def facts_of(values: Mapping[str, object]) -> tuple[Fact, ...]:
             for fact in flag_facts(name, _text(value)):
                 found[fact.key] = fact
     return tuple(found.values())
+
+
+def check_together(values: Mapping[str, object]) -> None:
+    """Refuse flags that contradict each other: an adapter's beside --method full."""
+    if values.get(METHOD) == "full":
+        for name in ADAPTER:
+            if values.get(name) is not None:
+                raise UsageError(
+                    f"--{name} speaks of an adapter, and --method full trains none",
+                    hint="leave one of them out, or give --method lora",
+                )
 
 
 def flag_facts(name: str, value: str) -> Iterator[Fact]:
@@ -161,6 +173,7 @@ def changes_of(text: str) -> dict[str, str]:
 
 def facts_of_changes(changes: Mapping[str, str]) -> tuple[Fact, ...]:
     """Return the facts of a `--what-if`."""
+    check_together(changes)
     found: dict[str, Fact] = {}
     for name, value in changes.items():
         if name in FLAGS or name == METHOD:
