@@ -115,7 +115,7 @@ def price_words(one: Prescription) -> str:
     )
     quality = "same result" if one.quality == "none" else f"result: {one.quality}"
     fits = {
-        True: "fits afterwards",
+        True: "fits afterwards, as estimated",
         False: "not enough on its own",
         None: "not proven to suffice",
     }[one.sufficient]

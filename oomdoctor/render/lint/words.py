@@ -50,7 +50,7 @@ def price(one: Prescription) -> str:
     if one.quality != "none":
         parts.append(f"result: {one.quality}")
     if one.sufficient is not None:
-        parts.append("fits afterwards" if one.sufficient else "not enough on its own")
+        parts.append("fits afterwards, as estimated" if one.sufficient else "not enough on its own")
     return ", ".join(parts)
 
 
