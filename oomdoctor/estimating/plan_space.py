@@ -11,7 +11,7 @@ from math import log2
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import UsageError
-from oomdoctor.estimating.flags import facts_of
+from oomdoctor.estimating.flags import ADAPTER, facts_of
 from oomdoctor.record import NamedTuple, dataclass, replace
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ def candidates(source: Source, card: CardSpec, fixed: Mapping[str, str]) -> list
         if kept.get("method", choice.settings["method"]) != choice.settings["method"]:
             continue
         settings = {**choice.settings, **kept}
+        if settings["method"] == "full":  # of an adapter's flags none is for this one
+            settings = {name: value for name, value in settings.items() if name not in ADAPTER}
         mark = tuple(sorted(settings.items()))
         if mark in seen:
             continue

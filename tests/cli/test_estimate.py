@@ -190,6 +190,15 @@ def test_a_plan_keeps_what_is_settled(run_python: RunPython, tmp_path: Path) -> 
     assert {one["settings"]["batch"] for one in steps} == {"2"}
 
 
+def test_a_plan_names_an_adapters_flags_for_adapters_alone(
+    run_python: RunPython, tmp_path: Path
+) -> None:
+    flags = ("--model", "Qwen/Qwen2.5-0.5B", "--lora-r", "4", "--gpu", "80GiB", "-f", "json")
+    plan = as_json(run(run_python, tmp_path, "plan", *flags))
+    for step in plan["steps"]:  # type: ignore[attr-defined]
+        assert ("lora-r" in step["settings"]) == (step["settings"]["method"] != "full")
+
+
 def test_a_plan_without_a_way_says_so(run_python: RunPython, tmp_path: Path) -> None:
     flags = ("--model", "meta-llama/Llama-2-70b-hf", "--gpu", "8GiB")
     done = run(run_python, tmp_path, "plan", *flags)
