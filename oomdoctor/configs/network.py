@@ -27,7 +27,7 @@ def json_of(settings: Settings) -> str:
     return json.dumps(_lists(tree), separators=(",", ":"))[:LONGEST]
 
 
-def _put(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:  # noqa: ANN401 - JSON
+def _put(tree: dict[str, Any], path: tuple[str, ...], value: object) -> None:
     for part in path[:-1]:
         inner = tree.get(part)
         if not isinstance(inner, dict):
@@ -36,11 +36,11 @@ def _put(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:  # no
     tree[path[-1]] = value
 
 
-def _plain(value: Plain) -> Any:  # noqa: ANN401 - a JSON value
+def _plain(value: Plain) -> object:
     return [_plain(one) for one in value] if isinstance(value, tuple) else value
 
 
-def _lists(value: Any) -> Any:  # noqa: ANN401 - a JSON value
+def _lists(value: object) -> object:
     """Turn mappings with the keys 0, 1, ... into lists."""
     if not isinstance(value, dict):
         return value

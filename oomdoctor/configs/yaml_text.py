@@ -17,9 +17,28 @@ from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Protocol
+
+    from yaml import MarkedYAMLError
 
     from oomdoctor.configs.setting import Lines, Plain, Scalar
     from oomdoctor.model.core import Quote
+
+if TYPE_CHECKING:
+
+    class _Mark(Protocol):
+        line: int
+        column: int
+
+    class _Event(Protocol):
+        """What PyYAML's events say; a kind of event is asked for its own parts alone."""
+
+        start_mark: _Mark
+        end_mark: _Mark
+        anchor: str
+        style: str | None
+        value: str
+
 
 Place: TypeAlias = tuple[int, int, int, int]
 """First line and column of a node, and its last ones."""
@@ -82,7 +101,8 @@ def load(text: str, *, first: int = 1, notes: list[str] | None = None) -> list[N
     build = _Builder(first, notes)
     text = _readable(text, first=first, notes=notes)
     try:
-        for number, event in enumerate(yaml.parse(text, Loader=loader)):
+        events: Iterator[Any] = iter(yaml.parse(text, Loader=loader))
+        for number, event in enumerate(events):
             build.take(event)
             if number > MAX_EVENTS:
                 message = f"more than {MAX_EVENTS} nodes"
@@ -112,7 +132,7 @@ def _readable(text: str, *, first: int, notes: list[str]) -> str:
     return _forbidden().sub(" ", text)
 
 
-def _fault(fault: Any, text: str, first: int) -> SyntaxFault:  # noqa: ANN401 - PyYAML's error
+def _fault(fault: MarkedYAMLError, text: str, first: int) -> SyntaxFault:
     mark = fault.problem_mark or fault.context_mark
     line, column = (mark.line, mark.column) if mark else (0, 0)
     rows = text.split("\n")
@@ -135,11 +155,11 @@ class _Builder:
         self._keys: list[Node | None] = []
         self._anchors: dict[str, Node] = {}
 
-    def line(self, event: Any) -> int:  # noqa: ANN401 - PyYAML's event
+    def line(self, event: _Event) -> int:
         """Return the physical line of an event."""
         return self.first + int(event.start_mark.line)
 
-    def take(self, event: Any) -> None:  # noqa: ANN401 - PyYAML's event
+    def take(self, event: _Event) -> None:
         """Take the next event."""
         name = type(event).__name__
         if name in ("MappingEndEvent", "SequenceEndEvent"):
@@ -159,7 +179,7 @@ class _Builder:
         elif name in ("ScalarEvent", "MappingStartEvent", "SequenceStartEvent"):
             self._node(event, name)
 
-    def _node(self, event: Any, name: str) -> None:  # noqa: ANN401 - PyYAML's event
+    def _node(self, event: _Event, name: str) -> None:
         start, end = event.start_mark, event.end_mark
         place = (self.first + start.line, start.column, self.first + end.line, end.column)
         if name == "ScalarEvent":

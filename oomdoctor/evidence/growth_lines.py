@@ -155,7 +155,7 @@ def _size(found: re.Match[str]) -> tuple[int, int] | None:
         return None if size is None else (size.bytes, size.slack_bytes)
     scale = unit_bytes(found["unit"] or "")
     if scale is None:
-        scale = 1 if found["bare"].isdigit() and len(found["bare"]) >= _DIGITS_OF_BYTES else None
+        scale = 1 if found["bare"].isdecimal() and len(found["bare"]) >= _DIGITS_OF_BYTES else None
     if scale is None:
         return None
     size = size_of(found["bare"], scale)

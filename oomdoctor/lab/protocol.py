@@ -140,7 +140,7 @@ def _names(record: Any) -> tuple[str, ...]:  # noqa: ANN401 - an object of any r
     return names
 
 
-def _needed(cls: Any) -> list[str]:  # noqa: ANN401 - any record
+def _needed(cls: type[Any]) -> list[str]:
     defaults: dict[str, object] = cls._field_defaults
     return [name for name in _names(cls) if name not in defaults]
 
@@ -158,7 +158,7 @@ def _plain(value: object) -> Json:
 
 
 @cache
-def _hints(cls: Any) -> dict[str, Any]:  # noqa: ANN401 - any record
+def _hints(cls: type[Any]) -> dict[str, Any]:
     """Return the types of a record's fields; what is imported for checkers only is given here."""
     own = vars(sys.modules[cls.__module__])
     return get_type_hints(cls, globalns={"Mapping": Mapping, "Sequence": Sequence, **own})

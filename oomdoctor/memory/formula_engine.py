@@ -98,7 +98,7 @@ def own_weights(spec: ServingSpec, shape: Shape) -> int:
 def adapter_bytes(spec: ServingSpec, shape: Shape) -> int:
     """Return the slots for adapters: all linear layers at the largest rank, in 16 bits.
 
-    vLLM (lora/layers, read): A whole on every card, B split as the layer is.
+    vLLM (lora/layers, recalled): A whole on every card, B split as the layer is.
     """
     if not spec.adapters:
         return 0

@@ -1,8 +1,8 @@
 """llama.cpp and what is built on it (Ollama): the buffers of one card, by formula.
 
 The whole cache is taken at the start, for all parallel requests together. Layers with a window
-keep the window and a micro-batch (llama_kv_cache_iswa, read). Over several cards layers are dealt
-out, and each has a compute buffer of its own.
+keep the window and a micro-batch (llama_kv_cache_iswa, recalled). Over several cards layers are
+dealt out, and each has a compute buffer of its own.
 """
 
 from __future__ import annotations

@@ -145,7 +145,8 @@ class Decoder:
             **_lint(value),
         )
 
-    def _condition(self, value: Any) -> Condition:  # noqa: ANN401 - a number or a list of parts
+    def _condition(self, value: int | list[Any]) -> Condition:
+        """Return the condition of a number, or of a list of its parts."""
         if isinstance(value, int):
             return self._leaves[value]
         op, parts, heavy = value

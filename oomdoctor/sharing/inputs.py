@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -123,7 +122,7 @@ class Inputs:
 
 def _is_pipe(path: str) -> bool:
     try:
-        return stat.S_ISFIFO(os.stat(path).st_mode)  # noqa: PTH116 - as all paths here
+        return Path(path).is_fifo()
     except (OSError, ValueError):
         return False
 

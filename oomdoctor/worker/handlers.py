@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Say: TypeAlias = Callable[[str], None]
 
-_LIBRARIES = ("torch", "transformers", "peft", "trl", "bitsandbytes", "accelerate")
+_LIBRARIES = ("torch", "transformers", "peft", "trl", "bitsandbytes", "accelerate", "deepspeed")
 
 
 def traced(request: TraceRequest, say: Say) -> dict[str, Any]:

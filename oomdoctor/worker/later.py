@@ -33,7 +33,7 @@ def put_off() -> None:
         _stand_in(COMPILER, _compiler_plain())
         wrapped = ModuleType(WRAPPED)
         mode = type("TransformGetItemToIndex", (torch.overrides.TorchFunctionMode,), {})
-        wrapped.TransformGetItemToIndex = mode  # type: ignore[attr-defined]
+        vars(wrapped)["TransformGetItemToIndex"] = mode
         sys.modules[WRAPPED] = wrapped
         sys.meta_path.insert(0, _Below())
     if SYMBOLS not in sys.modules and ALGEBRA not in sys.modules:

@@ -20,7 +20,15 @@ LONGEST_FUNCTION = 50
 SUPPRESSION = re.compile(r"#\s*(noqa|type:\s*ignore)(?P<what>[^#]*)")
 WITH_REASON = re.compile(r"^(: ?[A-Z0-9, ]+|\[[a-z, -]+\]) - \S")
 # a suppression more needs a look at why it cannot be avoided, and then a new number here
-MOST_SUPPRESSIONS = {"oomdoctor": 40, "tests": 40, "benchmarks": 4, "tools": 4}
+MOST_SUPPRESSIONS = {
+    "oomdoctor": 40,
+    # stands in for torch's and other libraries' parts, whose signatures are not ours to choose
+    "oomdoctor/worker": 24,
+    "oomdoctor/virtual/hooks": 5,
+    "tests": 40,
+    "benchmarks": 4,
+    "tools": 4,
+}
 
 
 def sources(*folders: str) -> list[Path]:
@@ -99,7 +107,9 @@ def test_a_suppression_names_its_rule_and_its_reason(path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", MOST_SUPPRESSIONS)
-def test_suppressions_are_counted(folder: Path) -> None:
-    found = [where for path in sources(folder) for where, _ in suppressions(path)]
+def test_suppressions_are_counted(folder: str) -> None:
+    within = [ROOT / one for one in MOST_SUPPRESSIONS if one.startswith(f"{folder}/")]
+    paths = (path for path in sources(folder) if not any(map(path.is_relative_to, within)))
+    found = [where for path in paths for where, _ in suppressions(path)]
 
     assert len(found) <= MOST_SUPPRESSIONS[folder], "\n".join(found)

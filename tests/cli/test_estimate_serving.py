@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
@@ -35,7 +35,7 @@ pipe("a cat", height=512, width=512)
 
 def served(
     run_python: RunPython, folder: Path, *rest: str, text: str = "", name: str = "run.sh"
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Return the answer as JSON."""
     paths: tuple[str, ...] = ()
     if text:
@@ -44,18 +44,18 @@ def served(
     command = ("estimate", *paths, *rest, "--engine", "formula", "-f", "json")
     done = run_python("-m", "oomdoctor", *command, cwd=folder, stdin=b"")
     assert done.returncode == 0, done.stderr.decode()
-    found: dict[str, object] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-def serving(values: dict[str, object]) -> dict[str, object]:
+def serving(values: dict[str, Any]) -> dict[str, Any]:
     """Return the part on the server."""
     found = values["serving"]
     assert isinstance(found, dict)
     return found
 
 
-def first_card(values: dict[str, object]) -> dict[str, object]:
+def first_card(values: dict[str, Any]) -> dict[str, Any]:
     """Return the budget of the first card."""
     cards = serving(values)["cards"]
     assert isinstance(cards, list)
@@ -71,7 +71,7 @@ def test_a_command_line_of_vllm(run_python: RunPython, tmp_path: Path, root: Pat
     found = serving(values)
     assert (found["engine"], found["utilization"], found["longest"]) == ("vllm", 0.9, 16384)
     assert (found["cache"], found["tensor"], found["token_bytes"]) == ("fp8", 2, 32 * 1024)
-    names = [row["name"] for row in first_card(values)["rows"]]  # type: ignore[attr-defined]
+    names = [row["name"] for row in first_card(values)["rows"]]
     assert "LoRA adapters" in names
     assert values["engine"] == "formula"
 
@@ -84,8 +84,8 @@ def test_flags_alone_describe_a_server(run_python: RunPython, tmp_path: Path) ->
     values = served(run_python, tmp_path, *flags, "--what-if", "max-len=2048")
     found = first_card(values)
     assert found["verdict"] == "oom"
-    assert any("--gpu-memory-utilization" in one for one in found["changes"])  # type: ignore[attr-defined]
-    verdicts = values["what_if"][0]["verdicts"]  # type: ignore[index]
+    assert any("--gpu-memory-utilization" in one for one in found["changes"])
+    verdicts = values["what_if"][0]["verdicts"]
     assert verdicts[0]["needed_high_bytes"] < found["needed_high_bytes"]
 
 

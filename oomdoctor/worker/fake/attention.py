@@ -143,7 +143,8 @@ class Attention:
         )
         if kernel == CUDNN:
             return _first(aten._scaled_dot_product_cudnn_attention(
-                query, key, value, mask, wants_sums, dropout_p, is_causal, False, scale=scale,  # noqa: FBT003
+                query, key, value, mask, wants_sums, dropout_p, is_causal,
+                return_debug_mask=False, scale=scale,
             ))  # fmt: skip
         if mask is not None:
             mask = _aligned(mask).expand(*query.shape[:3], key.size(2))

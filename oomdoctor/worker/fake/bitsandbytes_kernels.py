@@ -78,7 +78,7 @@ class BitsAndBytes:
     def _replace(self) -> None:
         for name, module in list(sys.modules.items()):
             if name.startswith(PACKAGE) and "lib" in vars(module) and ".cpu." not in name:
-                module.lib = self._library  # type: ignore[attr-defined]
+                vars(module)["lib"] = self._library
         importlib.import_module(KERNELS)
 
 
@@ -125,4 +125,4 @@ class _Loader(importlib.abc.Loader):
             self._loader.exec_module(module)
         finally:
             torch.cuda.is_available = answer
-        module.lib = self._library  # type: ignore[attr-defined]
+        vars(module)["lib"] = self._library

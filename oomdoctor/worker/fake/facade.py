@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from oomdoctor.worker.fake.tracker import Tracker
 
 
+_QUIET = (
+    *("_lazy_init", "init", "synchronize", "set_device", "set_rng_state", "set_rng_state_all"),
+    *("manual_seed", "manual_seed_all", "seed", "seed_all", "_sleep"),
+    *("reset_peak_memory_stats", "reset_max_memory_allocated", "reset_accumulated_memory_stats"),
+    *("ipc_collect", "set_per_process_memory_fraction", "_lazy_call"),
+)
+"""Functions that change nothing on a card that is not there."""
+
+
 class Properties:
     """The properties of the card, as torch names them."""
 
@@ -75,18 +84,8 @@ def answers(card: CardSpec, tracker: Tracker) -> dict[str, object]:
     def random_state(*_arguments: object, **_named: object) -> torch.Tensor:
         return torch.zeros(16, dtype=torch.uint8, device="cpu")
 
-    quiet = (
-        *("_lazy_init", "init", "synchronize", "set_device", "set_rng_state", "set_rng_state_all"),
-        *("manual_seed", "manual_seed_all", "seed", "seed_all", "_sleep"),
-        *(
-            "reset_peak_memory_stats",
-            "reset_max_memory_allocated",
-            "reset_accumulated_memory_stats",
-        ),
-        *("ipc_collect", "set_per_process_memory_fraction", "_lazy_call"),
-    )
     return {
-        **{name: always(None) for name in quiet},
+        **{name: always(None) for name in _QUIET},
         "is_available": yes(),
         "is_initialized": yes(),
         "_is_compiled": yes(),

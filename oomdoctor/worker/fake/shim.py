@@ -18,6 +18,7 @@ import ctypes
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from oomdoctor.worker.errors import ShimFailedError
 
@@ -85,7 +86,7 @@ class Shim:
         self._kept.append(copy)
         hooks[0] = ctypes.addressof(copy) + BEFORE_METHODS * word
 
-    def _symbol(self, path: Path, name: str) -> ctypes._CFuncPtr:  # type: ignore[name-defined]
+    def _symbol(self, path: Path, name: str) -> Any:
         try:
             library = ctypes.CDLL(str(path))
             symbol = library[name]

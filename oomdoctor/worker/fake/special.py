@@ -244,4 +244,5 @@ def _mask_alone(
     if mask is None:
         return None
     after = tensor.dim() - mask.dim() - before
-    return mask[(..., *(None for _ in range(after)))]
+    index = (..., *(None for _ in range(after)))
+    return mask[index]

@@ -156,13 +156,13 @@ def _norm_bytes(tensors: list[torch.Tensor]) -> int:
     return len(tensors) * most * width
 
 
-def _reduce(call: Call, scratch: Scratch, partial: int, dimensions: object) -> None:
+def _reduce(call: Call, scratch: Scratch, partial: int, dimensions: Any) -> None:
     """Take the buffers of a reduction over some dimensions (None: over all)."""
     source: torch.Tensor = call.arguments[0]
     rank = source.dim()
     if isinstance(dimensions, int):
         dimensions = (dimensions,)
-    gone = {one % rank for one in dimensions} if dimensions and rank else set(range(rank))  # type: ignore[attr-defined]
+    gone = {one % rank for one in dimensions} if dimensions and rank else set(range(rank))
     output = call.result[0] if isinstance(call.result, tuple) else call.result
     width = source.itemsize
     adds_up = call.name.startswith(("sum", "prod")) and source.dtype != output.dtype

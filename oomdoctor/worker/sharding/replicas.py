@@ -60,14 +60,10 @@ class Replicas(Single):
 
 def _hook() -> Any:
     """Return the hook without annotations, which DDP would compare with its own types."""
-
-    def hook(ranks, bucket):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        return averaged(ranks, bucket)
-
-    return hook
+    return lambda ranks, bucket: averaged(bucket, ranks)
 
 
-def averaged(ranks: int, bucket: Any) -> torch.futures.Future[torch.Tensor]:
+def averaged(bucket: Any, ranks: int) -> torch.futures.Future[torch.Tensor]:
     """Divide a bucket in place, as the reducer does before it sends it, and call it done."""
     done: torch.futures.Future[torch.Tensor] = torch.futures.Future()
     done.set_result(bucket.buffer().div_(ranks))

@@ -91,7 +91,8 @@ def pictures(job: Job, rows: int, length: int) -> Batch:
 def pixels(job: Job, rows: int) -> Batch:
     """Return pictures in fp32, as processors make them; a model alone in 16 bits needs these."""
     side = job.image_size or side_of(job.model.config)
-    channels = int(job.model.config.get("num_channels", 3))  # type: ignore[call-overload]
+    config: Mapping[str, Any] = job.model.config
+    channels = int(config.get("num_channels", 3))
     dtype = torch.float32 if job.amp else _HALF.get(job.dtype, torch.float32)
     return {"pixel_values": torch.zeros(rows, channels, side, side, dtype=dtype)}
 

@@ -10,6 +10,7 @@ import torch
 from oomdoctor.worker.errors import UnsupportedError
 from oomdoctor.worker.twins import chunked, fused
 from oomdoctor.worker.twins.adapter import base_of
+from oomdoctor.worker.twins.batches import text_config
 from oomdoctor.worker.twins.build import empty_model
 from oomdoctor.worker.twins.config import config_of, dtype_of
 from oomdoctor.worker.twins.log_probs import fuse_head
@@ -53,7 +54,7 @@ class CausalRecipe:
 
     def batch(self, job: Job, *, rows: int, length: int) -> Batch:
         """Return tokens, a mask and labels as collators make them."""
-        vocabulary = int(_text(job.model.config).get("vocab_size", 1000))  # type: ignore[call-overload]
+        vocabulary = int(text_config(job.model.config).get("vocab_size", 1000))
         tokens = torch.arange(rows * length).reshape(rows, length) % max(vocabulary - 1, 1)
         mask = torch.ones(rows, length, dtype=torch.long)
         if job.padded:
@@ -89,11 +90,6 @@ def _scores(bench: Bench) -> bool:
 def _begin_loss(bench: Bench) -> None:
     if torch.is_grad_enabled():
         bench.part("loss")
-
-
-def _text(config: Any) -> dict[str, object]:
-    inner = config.get("text_config")
-    return inner if isinstance(inner, dict) and "vocab_size" in inner else config
 
 
 def _without_labels(batch: Batch) -> Batch:

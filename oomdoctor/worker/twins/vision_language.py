@@ -79,7 +79,8 @@ def _token(config: Mapping[str, Any]) -> int:
 
 def _layout(job: Job, rows: int = 1) -> tuple[int, Batch]:
     """Return how many tokens a picture has, and the pictures of a batch."""
-    vision: dict[str, Any] = dict(job.model.config["vision_config"])  # type: ignore[call-overload]
+    config: Mapping[str, Any] = job.model.config
+    vision: dict[str, Any] = dict(config["vision_config"])
     if _kind(job) in _PATCHED:
         return _patches(job, vision, rows)
     if _kind(job) in _SQUARE:

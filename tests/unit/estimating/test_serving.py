@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from oomdoctor.errors import InputError
@@ -14,13 +16,13 @@ from oomdoctor.model.serving import ServingSpec
 CARD = CardSpec(name="a card", capability=(8, 9), processors=128, total_bytes=int(23.5 * 2**30))
 
 
-def spec(engine: str = "vllm", **given: object) -> ServingSpec:
+def spec(engine: str = "vllm", **given: Any) -> ServingSpec:
     """Return how a model of the table is served."""
     known = model_configs.lookup("meta-llama/Llama-3.1-8B")
     assert known is not None
     model = ModelSpec(name="a model", config=known.config, source="table", params=known.params)
     job = Job(model=model, task="serving", optimizer=None)
-    return ServingSpec(job=job, engine=engine, **given)  # type: ignore[arg-type]
+    return ServingSpec(job=job, engine=engine, **given)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from oomdoctor.facts import model_configs
@@ -19,9 +21,9 @@ def spec(name: str) -> ModelSpec:
     return ModelSpec(name=name, config=known.config, source="table", params=known.params)
 
 
-def serving(name: str, **given: object) -> Job:
+def serving(name: str, **given: Any) -> Job:
     """Return a job that serves a model."""
-    return Job(model=spec(name), task="serving", optimizer=None, **given)  # type: ignore[arg-type]
+    return Job(model=spec(name), task="serving", optimizer=None, **given)
 
 
 def test_the_weights_of_a_published_start() -> None:

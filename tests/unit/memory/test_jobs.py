@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 LLAMA = "meta-llama/Llama-2-7b-hf"
 
 
-def reading(**said: object) -> JobReading:
+def reading(**said: Any) -> JobReading:
     """Read a job of stated facts; two underscores stand for the dot of a key."""
     facts = [
-        Fact(key=key.replace("__", "."), value=value, origin=Origin.STATED)  # type: ignore[arg-type]
+        Fact(key=key.replace("__", "."), value=value, origin=Origin.STATED)
         for key, value in said.items()
     ]
     return job_of(FactBook().add(facts, closes=("train-config",)))
 
 
-def job(**said: object) -> Job:
+def job(**said: Any) -> Job:
     """Return the job, which must be there."""
     found = reading(model__name=LLAMA, **said)
     assert found.job is not None, found.missing

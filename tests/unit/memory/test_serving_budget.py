@@ -2,53 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from oomdoctor.facts import model_configs
-from oomdoctor.memory import formula_local, serving_rows
-from oomdoctor.memory.formula_engine import largest_pass, rows_of, share_of
+from oomdoctor.memory import serving_rows
+from oomdoctor.memory.formula_engine import largest_pass, share_of
 from oomdoctor.memory.serving_budget import budget_of, budget_with_changes, host_bytes
 from oomdoctor.model.estimate import FITS, OOM, TIGHT
-from oomdoctor.model.job import CardSpec, Job, ModelSpec, QuantSpec, ShardingSpec
-from oomdoctor.model.serving import ServingSpec
 from oomdoctor.record import replace
+from tests.unit.memory.servers import CARD_24, GIB, card, server, size_of
 
-GIB = 1 << 30
-MIB = 1 << 20
+if TYPE_CHECKING:
+    from oomdoctor.model.job import CardSpec
+    from oomdoctor.model.serving import ServingSpec
+
 V0 = {"vllm": "0.7.2"}
-CARD_24 = CardSpec(name="a card", capability=(8, 9), processors=128, total_bytes=int(23.5 * GIB))
-
-
-def card(gib: float, name: str = "a card") -> CardSpec:
-    """Return a card of a size."""
-    return CardSpec(name=name, capability=(8, 0), processors=108, total_bytes=int(gib * GIB))
-
-
-def server(
-    name: str,
-    *,
-    tensor: int = 1,
-    quant: str | None = None,
-    versions: dict[str, str] | None = None,
-    **given: object,
-) -> ServingSpec:
-    """Return how a model of the table is served."""
-    known = model_configs.lookup(name)
-    assert known is not None
-    job = Job(
-        model=ModelSpec(name=name, config=known.config, source="table", params=known.params),
-        task="serving",
-        optimizer=None,
-        quant=None if quant is None else QuantSpec(kind=quant),
-        sharding=ShardingSpec(tensor=tensor),
-        versions=versions or {},
-    )
-    return ServingSpec(job=job, **given)  # type: ignore[arg-type]
-
-
-def size_of(spec: ServingSpec, where: CardSpec, name: str) -> float:
-    """Return the GiB of one row."""
-    return next(one.bytes for one in rows_of(spec, where) if one.name == name) / GIB
 
 
 @pytest.mark.parametrize(
@@ -224,68 +193,6 @@ def test_tgi_takes_what_is_free_with_some_left() -> None:
     assert found.verdict == FITS
 
 
-def llama(name: str = "meta-llama/Meta-Llama-3-8B", **given: object) -> ServingSpec:
-    """Return a model that llama.cpp serves."""
-    return server(name, engine="llama.cpp", **{"cache": "f16", "file_type": "q4_k_m", **given})  # type: ignore[arg-type]
-
-
-def test_the_buffers_of_a_published_log_of_llama_cpp() -> None:
-    found = {one.name: one.bytes for one in budget_of(llama(longest=8192), CARD_24).rows}
-    assert found[serving_rows.WEIGHTS] / MIB == pytest.approx(4403.5, rel=0.003)
-    assert found[formula_local.CACHE] / MIB == 1024
-    assert found[formula_local.COMPUTE] / MIB == pytest.approx(258.5, rel=0.001)
-
-
-def test_an_output_layer_in_main_memory_is_brought_for_a_pass() -> None:
-    spec = llama(longest=8192, layers_on_card=32)
-    found = {one.name: one.bytes for one in budget_of(spec, CARD_24).rows}
-    assert found[formula_local.COMPUTE] / MIB == pytest.approx(669.48, rel=0.001)
-
-
-def test_layers_that_do_not_fit_stay_in_main_memory() -> None:
-    spec = llama("meta-llama/Llama-3.1-70B", longest=8192)
-    found = budget_with_changes(spec, CARD_24)
-    count = int(next(one for one in found.changes if one.startswith("-ngl")).split()[1])
-    assert found.verdict == OOM
-    assert budget_of(replace(spec, layers_on_card=count), CARD_24).verdict == FITS
-    assert budget_of(replace(spec, layers_on_card=count + 1), CARD_24).verdict != FITS
-    assert host_bytes(replace(spec, layers_on_card=count)) > host_bytes(spec) + 10 * GIB
-
-
-def test_cards_of_llama_cpp_deal_out_the_layers() -> None:
-    alone = budget_of(llama(longest=8192), CARD_24)
-    shared = budget_of(llama(longest=8192, tensor=2), CARD_24)
-    assert shared.cache_bytes == alone.cache_bytes // 2
-
-
-def pipeline(name: str, *, dtype: str = "bf16", images: int = 1, **given: object) -> ServingSpec:
-    """Return a pipeline of diffusers."""
-    model = ModelSpec(name=name, config={"library": "diffusers", "name": name}, source="table")
-    job = Job(model=model, task="serving", optimizer=None, dtype=dtype, batch=images)
-    return ServingSpec(job=job, engine="diffusers", **given)  # type: ignore[arg-type]
-
-
-def test_a_measured_pipeline_lies_within_the_band() -> None:
-    spec = pipeline("PixArt-alpha/PixArt-Sigma-XL-2-1024-MS", dtype="fp16")
-    found = budget_of(spec, card(80))
-    context = next(one for one in found.rows if one.name == serving_rows.CONTEXT)
-    low = (found.needed_low_bytes - context.low_bytes) / GIB
-    assert low == pytest.approx(12.086, rel=0.05)  # measured without the work of the decoder
-    assert found.needed_high_bytes / GIB < 20
-
-
-def test_offloading_is_named_where_a_pipeline_does_not_fit() -> None:
-    found = budget_with_changes(pipeline("black-forest-labs/FLUX.1-dev"), card(15.6))
-    assert found.verdict == OOM
-    assert "enable_sequential_cpu_offload()" in found.changes
-    assert "enable_model_cpu_offload()" not in found.changes
-
-
-def test_an_unknown_pipeline_is_refused() -> None:
-    with pytest.raises(ValueError, match="nobody/pipe"):
-        budget_of(pipeline("nobody/pipe"), CARD_24)
-
-
 def test_between_the_bands_a_verdict_is_tight() -> None:
     assert serving_rows.judged((90, 100, 110), 100) == TIGHT
     assert serving_rows.judged((90, 100, 200), 109) == FITS  # 8 % is the widest
@@ -308,16 +215,6 @@ def test_packed_weights_leave_more_for_the_cache() -> None:
     packed = budget_of(server("Qwen/Qwen2.5-7B", longest=8192, quant="awq"), CARD_24)
 
     assert packed.cache_bytes - plain.cache_bytes > 8 * GIB
-
-
-def test_a_pipeline_in_parts_needs_less_than_a_whole_one() -> None:
-    name = "black-forest-labs/FLUX.1-dev"
-    whole, parts, layers = (
-        budget_of(pipeline(name, offload=kind), CARD_24).needed_bytes
-        for kind in (None, "model", "sequential")
-    )
-
-    assert whole > parts > layers
 
 
 def test_no_request_is_longer_than_the_model_was_made_for() -> None:

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
-from oomdoctor.worker.fake.attention import Call, choose  # noqa: E402 - needs torch
+import torch
+
+from oomdoctor.worker.fake.attention import Call, choose
 
 
 def call(

@@ -11,9 +11,11 @@ if TYPE_CHECKING:
 
     from oomdoctor.model.job import CardSpec
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
-from tests.worker.fake.cards import A100, H100, sequence  # noqa: E402 - needs torch
+import torch
+
+from tests.worker.fake.cards import A100, H100, sequence
 
 functional = torch.nn.functional
 

@@ -4,11 +4,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
-from oomdoctor.worker.errors import ShimFailedError  # noqa: E402 - needs torch
-from oomdoctor.worker.fake import trace as tracing  # noqa: E402 - same
-from tests.worker.fake.cards import A100  # noqa: E402 - same
+import torch
+
+from oomdoctor.worker.errors import ShimFailedError
+from oomdoctor.worker.fake import trace as tracing
+from tests.worker.fake.cards import A100
 
 if TYPE_CHECKING:
     from oomdoctor.worker.observer import Observer

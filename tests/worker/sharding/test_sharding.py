@@ -4,19 +4,21 @@ from importlib.util import find_spec
 
 import pytest
 
-torch = pytest.importorskip("torch")
-distributed = pytest.importorskip("torch.distributed")
+pytest.importorskip("torch")
 
-from oomdoctor.model.job import (  # noqa: E402 - needs torch
+import torch
+from torch import distributed
+
+from oomdoctor.model.job import (
     LoraSpec,
     OptimizerSpec,
     QuantSpec,
     ShardingSpec,
 )
-from oomdoctor.worker.errors import UnsupportedError  # noqa: E402 - needs torch
-from oomdoctor.worker.sharding.choice import sharded as strategy  # noqa: E402 - needs torch
-from tests.worker.jobs import PARAMETERS  # noqa: E402 - needs torch
-from tests.worker.sharding.traces import (  # noqa: E402 - needs torch
+from oomdoctor.worker.errors import UnsupportedError
+from oomdoctor.worker.sharding.choice import sharded as strategy
+from tests.worker.jobs import PARAMETERS
+from tests.worker.sharding.traces import (
     bytes_at,
     bytes_left,
     left,

@@ -9,12 +9,14 @@ if TYPE_CHECKING:
 
     from oomdoctor.memory.stream import Stream
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
-from oomdoctor.memory.stream_replay import replay  # noqa: E402 - needs torch
-from oomdoctor.worker.fake.card import FakeCard  # noqa: E402 - needs torch
-from oomdoctor.worker.fake.trace import shim  # noqa: E402 - needs torch
-from tests.worker.fake.cards import A100  # noqa: E402 - needs torch
+import torch
+
+from oomdoctor.memory.stream_replay import replay
+from oomdoctor.worker.fake.card import FakeCard
+from oomdoctor.worker.fake.trace import shim
+from tests.worker.fake.cards import A100
 
 
 def on_card(run: Callable[[], None]) -> Stream:
