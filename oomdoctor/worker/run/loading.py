@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _HOST = torch.device("cpu")
 _KEPT_FREE = int(1.2 * 1024**3)  # bytes; transformers 5.24, caching_allocator_warmup
+_PROBE = 2 << 20  # bytes; the segment of a small tensor
 
 
 def load(bench: Bench) -> None:
@@ -76,15 +77,22 @@ def _store_directly(model: nn.Module, bench: Bench) -> None:
         storing = quantised.QuantisedStoring(model, dtype_of(job.dtype))
     else:
         storing = Storing(model, dtype_of(job.dtype))
-    warm_up(model, bench.device)
+    warm_up(model, bench.device, probed=job.framework == "trl")
     storing.store(bench.device)
 
 
-def warm_up(model: nn.Module, device: torch.device) -> None:
-    """Ask for the bytes of all weights at once, as transformers does before it reads them."""
+def warm_up(model: nn.Module, device: torch.device, *, probed: bool = False) -> None:
+    """Ask for the bytes of all weights at once, as transformers does before it reads them.
+
+    Where a card was probed for its memory (`device_map="auto"`, which TRL takes by itself), a
+    segment is there already, and is taken off.
+    """
     if device.type != "cuda":
         return
     wanted = stored_bytes(model, {"Params4bit": 0.5, "Int8Params": 1})
+    if probed:
+        torch.tensor([0], device=device)  # accelerate, get_max_memory
+        wanted -= _PROBE if wanted > 2 * _PROBE else 0
     total = torch.cuda.get_device_properties(device).total_memory
     torch.empty(min(wanted, total - _KEPT_FREE) // 2, dtype=torch.float16, device=device)
 
