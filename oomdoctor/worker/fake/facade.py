@@ -108,14 +108,18 @@ def answers(card: CardSpec, tracker: Tracker) -> dict[str, object]:
         "max_memory_allocated": lambda *_arguments, **_named: tracker.peak,
         "memory_reserved": lambda *_arguments, **_named: tracker.allocated,
         "max_memory_reserved": lambda *_arguments, **_named: tracker.peak,
-        "memory_stats": lambda *_arguments: {
-            "allocated_bytes.all.current": tracker.allocated,
-            "allocated_bytes.all.peak": tracker.peak,
-            "reserved_bytes.all.current": tracker.allocated,
-            "reserved_bytes.all.peak": tracker.peak,
-        },
+        "memory_stats": lambda *_arguments: _statistics(tracker),
         "empty_cache": tracker.empty_cache,
         **tracker.streams.answers(),
+    }
+
+
+def _statistics(tracker: Tracker) -> dict[str, int]:
+    return {
+        "allocated_bytes.all.current": tracker.allocated,
+        "allocated_bytes.all.peak": tracker.peak,
+        "reserved_bytes.all.current": tracker.allocated,
+        "reserved_bytes.all.peak": tracker.peak,
     }
 
 
