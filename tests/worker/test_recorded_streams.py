@@ -39,7 +39,7 @@ AUTOCAST = frozenset(
 @pytest.fixture(scope="module")
 def compared() -> dict[str, dict[str, Any]]:
     """Return how close each job comes, all traced by one process that forks for each."""
-    done = subprocess.run(  # noqa: S603 - our own file
+    done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("compare_streams.py")), *NAMES],
         env={**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"},
         capture_output=True,
@@ -75,12 +75,12 @@ def _differences(result: dict[str, Any], which: int, bound: float) -> dict[str, 
 
 @pytest.mark.parametrize("result", NAMES, indirect=True)
 def test_peak_of_what_is_allocated_is_that_of_the_recording(result: dict[str, Any]) -> None:
-    assert {} == _differences(result, 0, ALLOCATED)
+    assert not _differences(result, 0, ALLOCATED)
 
 
 @pytest.mark.parametrize("result", NAMES, indirect=True)
 def test_peak_of_what_is_reserved_is_that_of_the_recording(result: dict[str, Any]) -> None:
-    assert {} == _differences(result, 1, RESERVED)
+    assert not _differences(result, 1, RESERVED)
 
 
 @pytest.mark.parametrize("result", sorted({*NAMES} - LIBRARY_LOOPS - AUTOCAST), indirect=True)

@@ -137,7 +137,8 @@ class Special:
 
     def embedding_backward(self, *arguments: Any) -> torch.Tensor:
         """Return the gradient of an embedding's weights."""
-        gradient, indices, rows = arguments[0].contiguous(), *arguments[1:3]
+        indices, gradient = arguments[1].contiguous(), arguments[0].contiguous()
+        rows = arguments[2]
         arguments = (gradient, indices, *arguments[2:])
         size = (rows, gradient.shape[-1])
         name = "aten.embedding_dense_backward.default"
