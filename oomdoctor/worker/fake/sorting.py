@@ -23,6 +23,7 @@ PADDING = 32  # words before those of the first block of a scan
 BINS = 256
 BITONIC = 4096  # rows up to this length are sorted within a block
 SORTED_FROM = 3072  # indices from which an embedding's gradient is sorted by index
+BLOCKS_EACH, LONG_RUN = 4, 30  # blocks of a processor, and gradients of one index on average
 PARTIAL_ROWS = 10  # gradients of one index that one thread of an embedding adds up
 
 
@@ -157,9 +158,12 @@ def embedding_backward(
     scratch.take(8)
     partial = count // PARTIAL_ROWS + segments
     scratch.take(partial * 8)
-    scratch.take(partial * 8)
-    if gradient.itemsize < 4:
-        scratch.take(segments * width * 4)
+    if segments < BLOCKS_EACH * call.card.processors and count >= LONG_RUN * segments:
+        scratch.take(partial * 8)  # few indices, each very often: sums go straight to their rows
+        if gradient.itemsize < 4:
+            scratch.take(segments * width * 4)
+    else:
+        scratch.take(partial * width * 4)
     return result
 
 

@@ -69,6 +69,16 @@ def test_an_embedding_of_many_tokens_sorts_them_in_its_backward() -> None:
     assert [*expected, 160000, 160000, 1535, 8, 176000, 11264000] == sizes
 
 
+def test_an_embedding_of_few_rows_adds_up_in_fp32_row_by_row() -> None:
+    def run(weight: Tensor, tokens: Tensor) -> Any:
+        rows = functional.embedding(tokens, weight)
+        rows.backward(torch.empty_like(rows))
+
+    sizes = sequence(run, half(50, 128, grad=True), numbers(1, 20000))
+
+    assert [400, 400, 1279, 8, 16400, 16400, 25600] == sizes[-7:]
+
+
 def test_adding_by_index_sorts_the_indices() -> None:
     def run(table: Tensor, places: Tensor) -> Any:
         rows = table[places]
