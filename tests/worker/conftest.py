@@ -25,6 +25,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _card_before_the_host() -> None:
+    """Show autograd the fake card before a test runs a backward pass on the host.
+
+    Its engine counts devices once, at the first backward pass of a process (torch 2.13).
+    """
+    import torch
+
+    from oomdoctor.model.job import CardSpec
+    from oomdoctor.worker.fake.trace import trace_run
+
+    def step(device: torch.device, _: object) -> None:
+        torch.ones(2, device=device, requires_grad=True).sum().backward()
+
+    card = CardSpec(name="first", capability=(8, 0), processors=108, total_bytes=80 << 30)
+    trace_run(step, card)
+
+
 @pytest.fixture(autouse=True)
 def _offline_and_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is fetched, and tiny products are not spread over threads."""
