@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from oomdoctor.model.job import Job
     from tests.worker.ledger import Watching
@@ -53,8 +53,13 @@ def _offline_and_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def run() -> Callable[[Job], Watching]:
-    """Run a job on the host and return what was heard and counted."""
+def run() -> Iterator[Callable[[Job], Watching]]:
+    """Run a job on the host and return what was heard and counted.
+
+    What a run leaves behind is in cycles: it is counted until the test is over.
+    """
+    import gc
+
     import torch
 
     from oomdoctor.worker.run.job import run_job
@@ -68,4 +73,6 @@ def run() -> Callable[[Job], Watching]:
             watching.close()
         return watching
 
-    return runner
+    gc.disable()
+    yield runner
+    gc.enable()
