@@ -105,9 +105,10 @@ def test_reward_models_compare_two_rows_for_each_pair(run: Run) -> None:
 
 
 def test_dropout_is_switched_off(run: Run) -> None:
-    wet, dry = (
+    # the first run of a process keeps some bytes that later ones find
+    _, wet, dry = (
         run(replace(TRL, lora=replace(LORA, dropout=share))).peaks["step 1/forward"]
-        for share in (0.5, 0.0)
+        for share in (0.0, 0.5, 0.0)
     )
 
     assert wet == dry
