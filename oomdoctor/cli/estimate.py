@@ -122,14 +122,7 @@ def _rendered(made: Estimate, asked: Asked) -> str:
     from oomdoctor.cli.pages import written
     from oomdoctor.render.estimate_page import estimate_page
 
-    return written(
-        estimate_page(made),
-        style=asked["format"],
-        color=asked["color"],
-        width=asked["width"],
-        brief=asked["quiet"],
-        to_file=asked["output"] not in (None, "-"),
-    )
+    return written(estimate_page(made), asked)
 
 
 def _exit(made: Estimate, asked: Asked) -> ExitCode:

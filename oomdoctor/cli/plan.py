@@ -85,11 +85,4 @@ def _rendered(made: FitPlan, asked: Asked) -> str:
     from oomdoctor.cli.pages import written
     from oomdoctor.render.plan_page import plan_page
 
-    return written(
-        plan_page(made),
-        style=asked["format"],
-        color=asked["color"],
-        width=asked["width"],
-        brief=asked["quiet"],
-        to_file=asked["output"] not in (None, "-"),
-    )
+    return written(plan_page(made), asked)
