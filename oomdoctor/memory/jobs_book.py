@@ -25,7 +25,6 @@ class Said:
     def __init__(self, book: FactBook) -> None:
         """Read from `book`."""
         self.book = book
-        self.closed = book.closed
         self._assumptions: dict[str, None] = {}
         self._missing: dict[str, None] = {}
 
@@ -85,10 +84,6 @@ class Said:
         """Return a whole text that is only searched, empty where absent."""
         value = self.book.value(key)
         return value if isinstance(value, str) else ""
-
-    def whole_config(self) -> bool:
-        """Say whether the job's config was read to its end, so that a missing key is absent."""
-        return "train-config" in self.closed
 
     def otherwise(self, read: Callable[[str], _T | None], key: str, value: _T, why: str) -> _T:
         """Return what was said, or `value` with the sentence `why` among the assumptions."""
