@@ -25,6 +25,7 @@ MOST_SUPPRESSIONS = {
     # stands in for torch's and other libraries' parts, whose signatures are not ours to choose
     "oomdoctor/worker": 24,
     "oomdoctor/virtual/hooks": 5,
+    "oomdoctor/inject": 8,
     "tests": 40,
     "benchmarks": 4,
     "tools": 4,

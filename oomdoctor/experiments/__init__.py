@@ -1,0 +1,1 @@
+"""Experiments that prove a cause: which to run, and what their outcome means."""

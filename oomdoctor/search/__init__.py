@@ -1,0 +1,1 @@
+"""Search strategies: pure, they ask for trials and never run one."""
