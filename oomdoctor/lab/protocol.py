@@ -18,6 +18,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from oomdoctor.model.job import CardSpec, Job  # noqa: TC001 - messages are read by their types
+from oomdoctor.model.trial import PhasePeak  # noqa: TC001 - same
 from oomdoctor.record import dataclass, field
 
 if TYPE_CHECKING:
@@ -53,12 +54,52 @@ class TraceRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """Run a job on real tensors: on `device` (cuda or cpu), the allocator limited to `cap_bytes`.
+
+    On the CPU the bytes of tensors are counted, and the cap raises torch's own error.
+    """
+
+    job: Job
+    device: str
+    cap_bytes: int | None = None
+    steps: int = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OomTold:
+    """An error that says that memory is missing: of the device, or of the host."""
+
+    backend: str
+    exception: str
+    message: str
+    site: str | None = None
+    requested_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """How far a job came: phases that it ended or failed in, and the seconds of a later step."""
+
+    phases: tuple[PhasePeak, ...]
+    seconds: float
+    oom: OomTold | None = None
+    step_seconds: float | None = None
+    assumptions: tuple[str, ...] = ()
+    rss_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The worker lives and works at `text`, `seconds` after it took up the request."""
+    """The worker lives and works at `text`, `seconds` after it took up the request.
+
+    `phases` are those that ended so far, where a job is run.
+    """
 
     text: str
     seconds: float
     rss_bytes: int = 0
+    phases: tuple[PhasePeak, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +127,8 @@ class Failure:
 MESSAGES: dict[str, type] = {
     "hello": Hello,
     "trace": TraceRequest,
+    "run": RunRequest,
+    "ran": RunResult,
     "progress": Progress,
     "result": TraceResult,
     "failure": Failure,

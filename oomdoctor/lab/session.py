@@ -73,20 +73,22 @@ class WorkerSession:
     """Starts a worker with its first request, or before, and ends it.
 
     `python` is the interpreter that has torch (without one: this one), `environment` is set on top
-    of the worker's own; `progress` hears where it is.
+    of the worker's own (None takes a variable away); `progress` hears where it is, and `heard` is
+    the last that it told.
     """
 
     def __init__(
         self,
         *,
         python: str | None = None,
-        environment: Mapping[str, str] | None = None,
+        environment: Mapping[str, str | None] | None = None,
         progress: Callable[[str], None] | None = None,
         seconds: float = REQUEST_SECONDS,
     ) -> None:
         """Start nothing yet."""
         self.hello: Hello | None = None
         self.rss_bytes = 0
+        self.heard: Progress | None = None
         self._python = python or sys.executable
         self._environment = {**_ENVIRONMENT, **(environment or {})}
         self._progress = progress
@@ -105,6 +107,11 @@ class WorkerSession:
         """End it."""
         self.close()
 
+    @property
+    def pid(self) -> int | None:
+        """The number of the worker, and of its process group; None where none runs."""
+        return None if self._process is None else self._process.pid
+
     def start(self) -> None:
         """Start the worker if none runs."""
         if self._process is not None:
@@ -118,7 +125,7 @@ class WorkerSession:
             self._process = subprocess.Popen(
                 command,
                 cwd=root,
-                env={**os.environ, **self._environment},
+                env=_environment_of(self._environment),
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=self._output,
@@ -183,6 +190,7 @@ class WorkerSession:
         self.hello = message
 
     def _hear(self, message: Progress) -> None:
+        self.heard = message
         self.rss_bytes = max(self.rss_bytes, message.rss_bytes)
         if self._progress is not None and message.text:
             self._progress(message.text)
@@ -242,6 +250,12 @@ class WorkerSession:
         self._output.seek(max(0, size - _TOLD_BYTES))
         lines = self._output.read().decode(errors="replace").splitlines()
         return "\n".join(lines[-_TOLD_LINES:]).strip()
+
+
+def _environment_of(changes: Mapping[str, str | None]) -> dict[str, str]:
+    """Return our own environment with some variables set and some taken away."""
+    mine = {name: value for name, value in os.environ.items() if name not in changes}
+    return {**mine, **{name: value for name, value in changes.items() if value is not None}}
 
 
 def _exit_code(process: subprocess.Popen[bytes]) -> int | None:

@@ -11,9 +11,11 @@ from oomdoctor.worker.errors import NoTorchError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from oomdoctor.lab.protocol import TraceRequest
+    from oomdoctor.lab.protocol import RunRequest, RunResult, TraceRequest
+    from oomdoctor.model.trial import PhasePeak
 
     Say: TypeAlias = Callable[[str], None]
+    Tell: TypeAlias = Callable[[str, tuple[PhasePeak, ...]], None]
 
 _LIBRARIES = ("torch", "transformers", "peft", "trl", "bitsandbytes", "accelerate", "deepspeed")
 
@@ -23,12 +25,7 @@ def traced(request: TraceRequest, say: Say) -> dict[str, Any]:
     from oomdoctor.memory.stream_json import to_json
 
     say("importing torch")
-    try:
-        import torch  # noqa: F401 - so that its absence has a name
-    except ImportError as error:
-        raise NoTorchError(
-            f"torch cannot be imported: {error}", hint="pip install 'oomdoctor[lab]'"
-        ) from error
+    _need_torch()
     from oomdoctor.worker.fake.trace import trace
     from oomdoctor.worker.imports import import_for
 
@@ -38,6 +35,28 @@ def traced(request: TraceRequest, say: Say) -> dict[str, Any]:
     values = to_json(trace(request.job, request.card, phases=request.phases))
     values["facts"]["versions"] = versions()
     return values
+
+
+def ran(request: RunRequest, tell: Tell) -> RunResult:
+    """Run a job on real tensors and return how far it came."""
+    tell("importing torch", ())
+    _need_torch()
+    from oomdoctor.worker.imports import import_for
+
+    tell("importing the code of the model", ())
+    import_for(request.job)
+    from oomdoctor.worker.trials.run import run
+
+    return run(request, tell)
+
+
+def _need_torch() -> None:
+    try:
+        import torch  # noqa: F401 - so that its absence has a name
+    except ImportError as error:
+        raise NoTorchError(
+            f"torch cannot be imported: {error}", hint="pip install 'oomdoctor[lab]'"
+        ) from error
 
 
 def versions() -> dict[str, str]:

@@ -13,19 +13,25 @@ import sys
 import threading
 import time
 import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from oomdoctor.lab.protocol import (
     Failure,
     Hello,
     Progress,
     ProtocolError,
+    RunRequest,
     TraceRequest,
     TraceResult,
     from_line,
     to_line,
 )
 from oomdoctor.worker.errors import WorkerError
-from oomdoctor.worker.handlers import traced, versions
+from oomdoctor.worker.handlers import ran, traced, versions
+
+if TYPE_CHECKING:
+    from oomdoctor.model.trial import PhasePeak
 
 _BEAT_SECONDS = 0.5
 
@@ -38,6 +44,7 @@ class Server:
         self._line = socket.socket(fileno=number)
         self._sending = threading.Lock()
         self._text = ""
+        self._phases: tuple[PhasePeak, ...] = ()
         self._began = time.monotonic()
         self._busy = threading.Event()
 
@@ -74,6 +81,8 @@ class Server:
             request = from_line(line)
         except ProtocolError as error:
             return Failure(kind="crashed", message=f"the request cannot be read: {error}")
+        if isinstance(request, RunRequest):
+            return ran(request, self._tell)
         if not isinstance(request, TraceRequest):
             return Failure(kind="crashed", message=f"no request: {type(request).__name__}")
         stream = traced(request, self._say)
@@ -83,13 +92,23 @@ class Server:
     def _say(self, text: str) -> None:
         self._text = text
 
+    def _tell(self, text: str, phases: tuple[PhasePeak, ...] = ()) -> None:
+        """Say at once where a run is: it may be killed before the next beat."""
+        self._text, self._phases = text, phases
+        self._send(self._progress())
+
+    def _progress(self) -> Progress:
+        seconds = time.monotonic() - self._began
+        return Progress(
+            text=self._text, seconds=seconds, rss_bytes=largest_rss(), phases=self._phases
+        )
+
     def _beat(self) -> None:
         """Say again and again where the work is; end with the session."""
         while True:
             time.sleep(_BEAT_SECONDS)
             if self._busy.is_set():
-                seconds = time.monotonic() - self._began
-                self._send(Progress(text=self._text, seconds=seconds, rss_bytes=largest_rss()))
+                self._send(self._progress())
 
     def _send(self, message: object) -> None:
         try:
@@ -113,7 +132,14 @@ def _in_a_line(error: BaseException) -> str:
 
 
 def largest_rss() -> int:
-    """Return the largest resident size of this process in bytes."""
+    """Return the largest resident size of this process in bytes.
+
+    On Linux `getrusage` counts what the process was before it became this program, and a child is
+    its parent until then: a worker that a large process starts would be as large from the start.
+    """
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+        return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) * 1024
     import resource
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

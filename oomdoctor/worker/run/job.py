@@ -40,12 +40,18 @@ def phases_of(job: Job) -> tuple[str, ...]:
 
 
 def run_job(
-    job: Job, device: torch.device, observer: Observer, *, phases: Sequence[str] = ()
+    job: Job,
+    device: torch.device,
+    observer: Observer,
+    *,
+    phases: Sequence[str] = (),
+    steps: int = 2,
 ) -> None:
     """Run the phases that the job has (or those of them that are named) and tell the observer.
 
-    Loading always runs, since nothing runs without it. A merge comes last, because it takes the
-    adapter away. Raises UnsupportedError where the job cannot be built from its description.
+    Steps after the second are taken as the second is, under its name. Loading always runs, since
+    nothing runs without it. A merge comes last, because it takes the adapter away. Raises
+    UnsupportedError where the job cannot be built from its description.
     """
     if job.entry is not None:
         from oomdoctor.worker.run.entry import run_entry
@@ -55,9 +61,16 @@ def run_job(
     wanted = [name for name in phases_of(job) if not phases or name in phases]
     strategy = strategy_of(job)
     try:
-        _run(Bench(job, device, observer, recipe=recipe_of(job), strategy=strategy), wanted)
+        bench = Bench(job, device, observer, recipe=recipe_of(job), strategy=strategy)
+        _run(bench, _with_steps(wanted, steps))
     finally:
         strategy.close()
+
+
+def _with_steps(names: Sequence[str], steps: int) -> list[str]:
+    """Return phases with as many steps as are asked for: the second stands for later ones."""
+    counts = {"step 1": min(steps, 1), "step 2": max(steps - 1, 0)}
+    return [name for name in names for _ in range(counts.get(name, 1))]
 
 
 def _run(bench: Bench, wanted: Sequence[str]) -> None:

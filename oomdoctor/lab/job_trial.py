@@ -1,0 +1,155 @@
+"""Runs the trials of a job in workers: on a card, a virtual one, or counted on the host."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from oomdoctor.lab.job_values import job_of
+from oomdoctor.lab.keys import key_of
+from oomdoctor.lab.protocol import Progress, RunRequest, RunResult
+from oomdoctor.lab.session import WorkerError, WorkerSession
+from oomdoctor.model.trial import CRASH, FIT, HOST_OOM, OOM, TIMEOUT, OomIdentity, TrialResult
+from oomdoctor.record import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from oomdoctor.lab.protocol import OomTold
+    from oomdoctor.model.job import Job
+    from oomdoctor.model.trial import PhasePeak, TrialSpec
+
+    Twin = Callable[[Job, int | None], tuple[Job, int | None]]
+
+LONGEST_S = 600.0
+HOST, CPU = "host", "cpu"
+_DEVICES = {"cuda": "cuda", "cuda-twin": "cuda", "virtual": "cuda", "cpu": "cpu"}
+_SEES_CARDS = {"CUDA_VISIBLE_DEVICES": None}  # a session hides them unless told otherwise
+
+
+class JobBackend:
+    """Each trial gets a worker of its own, so that nothing of one is left for the next.
+
+    `name` is cuda, cuda-twin, virtual or cpu. `python` has torch; `environment` is what the worker
+    gets on top (of a virtual card, or which card it may see; None takes a variable away). `twin`
+    shrinks a job together with its cap; `hear_process` is told the number of each worker's process
+    group, which a guard may have to end.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        python: str | None = None,
+        environment: Mapping[str, str | None] | None = None,
+        twin: Twin | None = None,
+        hear_process: Callable[[int], None] | None = None,
+    ) -> None:
+        """Start nothing yet."""
+        self.name = name
+        self._device = _DEVICES[name]
+        self._python = python
+        given = dict(environment or {})
+        self._environment = given if self._device == CPU else {**_SEES_CARDS, **given}
+        self._twin = twin
+        self._hear_process = hear_process
+
+    def run(self, spec: TrialSpec, hear: Callable[[str], None]) -> TrialResult:
+        """Run one trial of a job to its end."""
+        job, cap = job_of(spec), spec.cap_bytes
+        if self._twin is not None:
+            job, cap = self._twin(job, cap)
+        began = time.monotonic()
+        session = WorkerSession(
+            python=self._python,
+            environment=self._environment,
+            progress=hear,
+            seconds=spec.seconds or LONGEST_S,
+        )
+        request = RunRequest(job=job, device=self._device, cap_bytes=cap, steps=spec.steps)
+        with session:
+            if self._hear_process is not None and session.pid is not None:
+                self._hear_process(session.pid)
+            try:
+                answer = session.ask(request)
+            except WorkerError as error:
+                return self._ended(spec, error, session.heard, time.monotonic() - began)
+            versions = session.hello.versions if session.hello else {}
+        if not isinstance(answer, RunResult):
+            raise WorkerError("crashed", f"the worker answered with a {type(answer).__name__}")
+        return self._result(spec, job, answer, versions)
+
+    def _result(
+        self, spec: TrialSpec, job: Job, answer: RunResult, versions: Mapping[str, str]
+    ) -> TrialResult:
+        oom = answer.oom
+        outcome = FIT if oom is None else HOST_OOM if oom.backend == HOST else OOM
+        step = answer.step_seconds
+        made = TrialResult(
+            key=key_of(spec),
+            values=spec.values,
+            backend=self.name,
+            outcome=outcome,
+            reason="" if oom is None else oom.message,
+            identity=None if oom is None else identity_of(oom),
+            requested_bytes=None if oom is None else oom.requested_bytes,
+            steps=sum(one.name.startswith("step") for one in answer.phases) - (oom is not None),
+            seconds=answer.seconds,
+            step_seconds=step,
+            tokens_per_second=None if not step else tokens_of(job) / step,
+            assumptions=answer.assumptions,
+            versions=versions,
+        )
+        return with_phases(made, answer.phases)
+
+    def _ended(
+        self, spec: TrialSpec, error: WorkerError, heard: Progress | None, seconds: float
+    ) -> TrialResult:
+        """Return what came of a trial whose worker did not answer."""
+        outcomes = {"timed-out": TIMEOUT, "killed": HOST_OOM}
+        where = f" (in {heard.text})" if heard is not None and heard.text else ""
+        outcome = outcomes.get(error.kind, CRASH)
+        killed = OomIdentity(backend=HOST, exception="SIGKILL")
+        made = TrialResult(
+            key=key_of(spec),
+            values=spec.values,
+            backend=self.name,
+            outcome=outcome,
+            reason=f"{error.message}{where}",
+            identity=killed if outcome == HOST_OOM else None,
+            seconds=seconds,
+        )
+        return with_phases(made, () if heard is None else heard.phases)
+
+
+def identity_of(oom: OomTold) -> OomIdentity:
+    """Return what tells this failure from others."""
+    size = oom.requested_bytes
+    return OomIdentity(
+        backend=oom.backend,
+        exception=oom.exception,
+        site=oom.site,
+        size_class=None if not size else size.bit_length() - 1,
+    )
+
+
+def with_phases(result: TrialResult, phases: tuple[PhasePeak, ...]) -> TrialResult:
+    """Return a result with its phases, and with the highest that each figure has in them."""
+    return replace(
+        result,
+        phases=phases,
+        allocated_bytes=_highest(one.allocated_bytes for one in phases),
+        reserved_bytes=_highest(one.reserved_bytes for one in phases),
+        device_bytes=_highest(one.device_bytes for one in phases),
+        host_bytes=_highest(one.host_bytes for one in phases),
+    )
+
+
+def _highest(figures: Iterable[int | None]) -> int | None:
+    return max((one for one in figures if one is not None), default=None)
+
+
+def tokens_of(job: Job) -> int:
+    """Return the tokens (of vision: images) that one step of the optimizer sees on one card."""
+    length = 1 if job.image_size is not None else job.seq_len
+    return job.batch * length * job.grad_accum

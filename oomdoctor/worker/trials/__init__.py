@@ -1,0 +1,1 @@
+"""Runs jobs on real tensors: on a card, a virtual one, or counted on the host."""
