@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 LONGEST_S = 600.0
 HOST, CPU = "host", "cpu"
 _DEVICES = {"cuda": "cuda", "cuda-twin": "cuda", "virtual": "cuda", "cpu": "cpu"}
-_SEES_CARDS = {"CUDA_VISIBLE_DEVICES": None}  # a session hides them unless told otherwise
+_SEEN = "CUDA_VISIBLE_DEVICES"  # a session hides the cards unless told otherwise
 
 
 class JobBackend:
@@ -50,7 +51,9 @@ class JobBackend:
         self._device = _DEVICES[name]
         self._python = python
         given = dict(environment or {})
-        self._environment = given if self._device == CPU else {**_SEES_CARDS, **given}
+        if self._device != CPU:
+            given.setdefault(_SEEN, os.environ.get(_SEEN))
+        self._environment = given
         self._twin = twin
         self._hear_process = hear_process
 
