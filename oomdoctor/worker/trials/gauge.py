@@ -41,8 +41,6 @@ class CardGauge:
 
     def __init__(self, device: torch.device, cap_bytes: int | None) -> None:
         """Set the cap before anything is allocated."""
-        if not torch.cuda.is_available():
-            raise UnsupportedError("torch finds no CUDA device here")
         self._device = device
         total = torch.cuda.get_device_properties(device).total_memory
         if cap_bytes is not None:
@@ -106,8 +104,17 @@ class HostGauge:
         """Wait for nothing."""
 
 
+def device_of(kind: str) -> torch.device:
+    """Return a device of a kind, cuda or cpu; UnsupportedError where there is none."""
+    if kind == "cpu":
+        return torch.device(kind)
+    if not torch.cuda.is_available():
+        raise UnsupportedError("torch finds no CUDA device here")
+    return torch.device(kind, torch.cuda.current_device())
+
+
 def gauge_of(device: torch.device, cap_bytes: int | None) -> CardGauge | HostGauge:
-    """Return what reads the memory of a device; UnsupportedError where there is none."""
+    """Return what reads the memory of a device."""
     if device.type == "cpu":
         return HostGauge(cap_bytes)
     return CardGauge(device, cap_bytes)

@@ -10,7 +10,7 @@ import torch
 from oomdoctor.lab.protocol import RunResult
 from oomdoctor.worker.run.job import run_job
 from oomdoctor.worker.trials.failures import told
-from oomdoctor.worker.trials.gauge import gauge_of
+from oomdoctor.worker.trials.gauge import device_of, gauge_of
 from oomdoctor.worker.trials.watch import Watch
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def run(request: RunRequest, say: Callable[[str, tuple[PhasePeak, ...]], None]) 
     """
     began = time.monotonic()
     torch.manual_seed(_SEED)
-    device = torch.device(request.device)
+    device = device_of(request.device)
     gauge = gauge_of(device, request.cap_bytes)
     watch = Watch(gauge, say)
     oom = None
