@@ -12,6 +12,7 @@ import importlib.abc
 import importlib.machinery
 import sys
 from functools import reduce
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 COMPILER, SYMBOLS = "torch._dynamo", "torch.fx.experimental.symbolic_shapes"
+SETTINGS = f"{COMPILER}.config"
+"""Checkpointing reads one of the compiler's settings; their module needs nothing of it."""
 ALGEBRA = "sympy"
 _ALGEBRAIC = ("torch._inductor", "torch.utils._sympy")
 """Names that modules begin with which need all of sympy."""
@@ -49,6 +52,8 @@ class Later(ModuleType):
         """Load the real module and return what it has."""
         if name.startswith("__"):
             raise AttributeError(name)
+        if f"{self.__name__}.{name}" == SETTINGS:
+            return importlib.import_module(SETTINGS)
         return getattr(load(self.__name__), name)
 
 
@@ -80,6 +85,9 @@ class _Below(importlib.abc.MetaPathFinder):
         above = fullname.rpartition(".")[0]
         if not isinstance(sys.modules.get(above), Later):
             return None
+        if fullname == SETTINGS:
+            folders = [str(Path(one, "_dynamo")) for one in sys.modules["torch"].__path__]
+            return importlib.machinery.PathFinder.find_spec(fullname, folders, target)
         real = load(above)
         if fullname in sys.modules:
             return importlib.machinery.ModuleSpec(fullname, _Loaded(sys.modules[fullname]))

@@ -28,6 +28,17 @@ def test_an_optimizer_is_made_and_steps_without_the_compiler() -> None:
     assert printed(code) == "False [0.0, 0.0]"
 
 
+def test_a_checkpointed_part_is_computed_again_without_the_compiler() -> None:
+    code = (
+        "import sys\n"
+        "from torch.utils.checkpoint import checkpoint\n"
+        "weight = torch.ones(2, requires_grad=True)\n"
+        "checkpoint(lambda one: one.exp().sum(), weight, use_reentrant=False).backward()\n"
+        "print('torch._dynamo.eval_frame' in sys.modules, weight.grad.shape)\n"
+    )
+    assert printed(code) == "False torch.Size([2])"
+
+
 def test_what_compiles_gets_the_real_compiler() -> None:
     code = (
         "import torch._dynamo.eval_frame\n"

@@ -9,7 +9,7 @@ import pytest
 from oomdoctor.lab.protocol import TraceRequest
 from oomdoctor.lab.session import WorkerError, WorkerSession
 from oomdoctor.memory.stream_replay import replay
-from oomdoctor.model.job import CardSpec, EntrySpec, Job, OptimizerSpec
+from oomdoctor.model.job import CardSpec, EntrySpec, Job, OptimizerSpec, QuantSpec
 from oomdoctor.record import replace
 from tests.worker.jobs import CONFIG, JOB, LORA, PARAMETERS
 
@@ -100,14 +100,38 @@ def highest(session: WorkerSession, job: Job) -> int:
     return replay(session.trace(request(job))).peak_allocated
 
 
-def test_a_large_model_takes_no_memory_of_the_host(session: WorkerSession) -> None:
-    large = {"hidden_size": 4096, "intermediate_size": 11_008, "num_attention_heads": 32}
-    config = {**CONFIG, **large, "num_key_value_heads": 32, "vocab_size": 32_000}
-    job = replace(JOB, model=replace(JOB.model, config=config), lora=LORA, dtype="bf16")
+WIDE = {
+    **CONFIG,
+    "hidden_size": 2048,
+    "intermediate_size": 4096,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 32,
+    "vocab_size": 32_000,
+}
+EIGHT_BIT = OptimizerSpec(name="adamw-8bit")
+QUANT = QuantSpec(kind="nf4")
+METHODS = {
+    "full": JOB,
+    "LoRA": replace(JOB, lora=LORA),
+    "checkpointing": replace(JOB, checkpointing="non-reentrant"),
+    "8-bit states": replace(JOB, optimizer=EIGHT_BIT),
+    "paged states": replace(JOB, optimizer=replace(EIGHT_BIT, paged=True)),
+    "4-bit weights": replace(JOB, lora=LORA, quant=QUANT),
+}
 
-    session.trace(request(job))
 
-    assert session.rss_bytes < 700 * MIB
+@pytest.mark.parametrize("small", METHODS.values(), ids=METHODS)
+def test_a_large_model_takes_no_more_memory_of_the_host_than_a_small_one(small: Job) -> None:
+    large = replace(small, model=replace(small.model, config=WIDE))
+    # of its own, so that no other job made this worker large before
+    with WorkerSession() as session:
+        session.trace(request(replace(small, dtype="bf16")))
+        before = session.rss_bytes
+        stream = session.trace(request(replace(large, dtype="bf16")))
+
+        assert session.rss_bytes - before < 128 * MIB
+    assert replay(stream).peak_allocated > 384 * MIB
 
 
 def test_a_worker_says_which_libraries_it_has(session: WorkerSession) -> None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from oomdoctor.worker.fake.memory import base_of
+from oomdoctor.worker.fake.shadows import Shadows, most_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
     from oomdoctor.worker.fake.memory import FakeMemory
 
-WHOLE_LIMIT = 8 << 20  # bytes of a shadow of integers or truth values
-FLOAT_LIMIT = 4096  # floats are known for scalars and small tables alone
 ONLY_WRITES = ("fill_.", "zero_")
 BALANCED = ("topk", "sort")
 CHOSEN = ("argmax", "argmin", "multinomial")
@@ -51,11 +50,8 @@ class Values:
         self._memory = memory
         self._assume = assume
         self._blind = blind
-        self._shadows: dict[int, torch.Tensor] = {}
-        memory.on_free = self._forget
-
-    def _forget(self, address: int) -> None:
-        self._shadows.pop(address, None)
+        self._shadows = Shadows()
+        memory.on_free = self._shadows.forget
 
     def of(self, tensor: torch.Tensor) -> torch.Tensor | None:
         """Return the values of a tensor of the card, None where they are not known."""
@@ -82,12 +78,11 @@ class Values:
             return known
         address = base_of(tensor)
         size = self._memory.sizes.get(address, 0)
-        floating = tensor.is_floating_point() or tensor.is_complex()
-        if size > (FLOAT_LIMIT if floating else WHOLE_LIMIT) or size % tensor.itemsize:
+        if size > most_bytes(tensor) or size % tensor.itemsize:
             return None
         if tensor.numel() * tensor.itemsize < size:
             return None  # the rest of the storage would stay unknown
-        self._shadows[address] = torch.empty(size, dtype=torch.uint8, device="cpu")
+        self._shadows.make(address, size)
         return self.of(tensor)
 
     def blind_to(self, source: torch.Tensor) -> bool:
@@ -97,7 +92,7 @@ class Values:
     def lose(self, tensor: torch.Tensor) -> None:
         """Forget a tensor's values: something unknown was written into it."""
         if self._shadows:
-            self._shadows.pop(base_of(tensor), None)
+            self._shadows.forget(base_of(tensor))
 
     def follow(
         self,
@@ -115,9 +110,7 @@ class Values:
         small = [
             one
             for one in results
-            if isinstance(one, torch.Tensor)
-            and one.numel() * one.itemsize
-            <= (FLOAT_LIMIT if one.is_floating_point() else WHOLE_LIMIT)
+            if isinstance(one, torch.Tensor) and one.numel() * one.itemsize <= most_bytes(one)
         ]
         if not small:
             return
@@ -244,7 +237,8 @@ def _asks_for_finite(name: str, arguments: tuple[Any, ...]) -> bool:
         return False
     if name == "eq":
         return arguments[0] is arguments[1]
-    return name == "ne" and arguments[1] == float("inf")
+    # another tensor is not compared here: that would be one more operator of the card
+    return name == "ne" and isinstance(arguments[1], float) and arguments[1] == float("inf")
 
 
 def _choices(name: str, source: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:

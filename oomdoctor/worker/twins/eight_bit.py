@@ -38,9 +38,11 @@ class _Paged:
     def get_state_buffer(self, p: torch.Tensor, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         """Return a state of one weight."""
         paged = self.is_paged and p.numel() >= _SMALLEST_PAGED
-        state = torch.zeros_like(p, dtype=dtype, device="cpu" if paged else p.device)
-        if paged:
-            state.is_paged = True
+        if not paged:
+            return torch.zeros_like(p, dtype=dtype)
+        # nothing reads it, and zeros that were written would be in this host's memory
+        state = torch.empty_like(p, dtype=dtype, device="cpu")
+        state.is_paged = True
         return state
 
     def prefetch_state(self, p: torch.Tensor) -> None:

@@ -106,6 +106,19 @@ def test_heartbeats_are_heard_and_the_memory_of_the_worker_is_known(worker: Work
     assert session.rss_bytes == 9
 
 
+def test_a_worker_is_not_as_large_as_the_process_that_starts_it(worker: Worker) -> None:
+    body = """
+        from oomdoctor.worker.serve import largest_rss
+        lines.readline()
+        send(TraceResult(stream=stream, seconds=1.0, rss_bytes=largest_rss()))
+    """
+    held = b"x" * (256 << 20)
+    with WorkerSession(python=worker(body)) as session:
+        session.trace(REQUEST)
+
+    assert 1 << 20 < session.rss_bytes < len(held) // 2
+
+
 def test_a_failure_keeps_its_kind_and_its_hint(worker: Worker) -> None:
     body = 'lines.readline(); send(Failure(kind="unsupported", message="no", hint="yes"))'
     with WorkerSession(python=worker(body)) as session, pytest.raises(WorkerError) as caught:
