@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from oomdoctor.facts.model_configs import lookup
 from oomdoctor.model.job import (
     EvalSpec,
     GenerationSpec,
@@ -19,62 +18,27 @@ from oomdoctor.model.job import (
     OptimizerSpec,
     QuantSpec,
 )
-from oomdoctor.record import dataclass, replace
+from oomdoctor.record import replace
+from tools.stream_jobs_wider import wider
+from tools.stream_models import (
+    ALL,
+    GPT2,
+    H100,
+    L4,
+    LLAMA2_7B,
+    LLAMA3_8B,
+    MISTRAL,
+    QV,
+    QWEN_7B,
+    QWEN_HALF,
+    Recorded,
+    half,
+    model,
+    tiny,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-A100 = "NVIDIA A100-SXM4-80GB"
-H100 = "NVIDIA H100 80GB HBM3"
-L4 = "NVIDIA L4"
-QWEN_HALF = "Qwen/Qwen2.5-0.5B"
-QWEN_7B = "Qwen/Qwen2.5-7B"
-LLAMA2_7B = "meta-llama/Llama-2-7b-hf"
-LLAMA3_8B = "meta-llama/Llama-3.1-8B"
-MISTRAL = "mistralai/Mistral-7B-v0.1"
-GPT2 = "openai-community/gpt2"
-TINY: dict[str, object] = {
-    "model_type": "llama",
-    "hidden_size": 256,
-    "intermediate_size": 688,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 8,
-    "vocab_size": 1000,
-    "max_position_embeddings": 2048,
-}
-QV = ("q_proj", "v_proj")
-ALL = ("all-linear",)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
-    """A job, the card it runs on, and the settings of the allocator.
-
-    `loop` is the worker's own, or transformers, trl-sft or trl-dpo: that library's.
-    """
-
-    job: Job
-    card: str = A100
-    settings: str = ""
-    loop: str = "worker"
-
-
-def model(name: str, layers: int | None = None) -> ModelSpec:
-    """Return a model of the table, with fewer layers where a number is given."""
-    found = lookup(name)
-    if found is None:
-        raise LookupError(name)
-    config = dict(found.config)
-    for key in ("num_hidden_layers", "n_layer"):
-        if layers is not None and key in config:
-            config[key] = layers
-    of_layers = "" if layers is None else f", {layers} layers"
-    return ModelSpec(name=f"{found.name}{of_layers}", config=config, source="table of models")
-
-
-def tiny() -> ModelSpec:
-    """Return a model of two small layers."""
-    return ModelSpec(name="tiny llama", config=TINY, source="made up")
 
 
 def _pictures(spec: ModelSpec, **changes: Any) -> Job:
@@ -86,12 +50,7 @@ def _pictures(spec: ModelSpec, **changes: Any) -> Job:
 def jobs() -> dict[str, Recorded]:
     """Return all jobs by the names of their files."""
     kinds = (_full, _adapters, _quantised, _optimizers, _other_phases, _other_tasks, _libraries)
-    return {name: one for kind in kinds for name, one in kind()}
-
-
-def _half(**changes: Any) -> Job:
-    """Return a job on the half-billion model, 4 of its layers, two rows of 512 tokens."""
-    return Job(**{"model": model(QWEN_HALF, 4), "batch": 2, "seq_len": 512, **changes})
+    return {name: one for kind in (*kinds, wider) for name, one in kind()}
 
 
 def _full() -> Iterator[tuple[str, Recorded]]:
@@ -101,16 +60,16 @@ def _full() -> Iterator[tuple[str, Recorded]]:
         Recorded(job=Job(model=tiny(), batch=2, seq_len=256, framework="torch", clip_norm=None)),
     )
     yield "half-bf16", Recorded(job=Job(model=model(QWEN_HALF), batch=2, seq_len=1024))
-    yield "half-fp32-eager", Recorded(job=_half(dtype="fp32", attention="eager"))
-    yield "half-autocast", Recorded(job=_half(dtype="fp32", amp="bf16"))
-    yield "half-fp16-scaler", Recorded(job=_half(dtype="fp32", amp="fp16", scaler=True))
-    yield "half-padded-checkpointed", Recorded(job=_half(padded=True, checkpointing="reentrant"))
-    yield "half-odd-shape", Recorded(job=_half(batch=3, seq_len=777))
-    yield "half-accumulated", Recorded(job=_half(grad_accum=3))
-    yield "half-sm90", Recorded(job=_half(), card=H100)
-    yield "half-sm89", Recorded(job=_half(), card=L4)
-    yield "half-padded-sm90", Recorded(job=_half(padded=True), card=H100)
-    yield "half-expandable", Recorded(job=_half(), settings="expandable_segments:True")
+    yield "half-fp32-eager", Recorded(job=half(dtype="fp32", attention="eager"))
+    yield "half-autocast", Recorded(job=half(dtype="fp32", amp="bf16"))
+    yield "half-fp16-scaler", Recorded(job=half(dtype="fp32", amp="fp16", scaler=True))
+    yield "half-padded-checkpointed", Recorded(job=half(padded=True, checkpointing="reentrant"))
+    yield "half-odd-shape", Recorded(job=half(batch=3, seq_len=777))
+    yield "half-accumulated", Recorded(job=half(grad_accum=3))
+    yield "half-sm90", Recorded(job=half(), card=H100)
+    yield "half-sm89", Recorded(job=half(), card=L4)
+    yield "half-padded-sm90", Recorded(job=half(padded=True), card=H100)
+    yield "half-expandable", Recorded(job=half(), settings="expandable_segments:True")
     yield "gpt2-fp32", Recorded(job=Job(model=model(GPT2), dtype="fp32", batch=2, seq_len=512))
     gpt2 = Job(model=model(GPT2, 6), dtype="fp32", amp="bf16", batch=2, seq_len=512, grad_accum=2)
     yield "gpt2-autocast-accumulated", Recorded(job=gpt2)
@@ -164,7 +123,7 @@ def _adapters() -> Iterator[tuple[str, Recorded]]:
     )
     yield (
         "half-dora",
-        Recorded(job=_half(method="dora", lora=LoraSpec(rank=8, targets=QV, dora=True))),
+        Recorded(job=half(method="dora", lora=LoraSpec(rank=8, targets=QV, dora=True))),
     )
 
 
@@ -190,12 +149,12 @@ def _quantised() -> Iterator[tuple[str, Recorded]]:
     )
     yield (
         "half-nf4",
-        Recorded(job=_half(method="qlora", lora=wide, quant=QuantSpec(kind="nf4"), amp="bf16")),
+        Recorded(job=half(method="qlora", lora=wide, quant=QuantSpec(kind="nf4"), amp="bf16")),
     )
     yield (
         "half-int8",
         Recorded(
-            job=_half(
+            job=half(
                 method="qlora",
                 lora=wide,
                 quant=QuantSpec(kind="int8", compute_dtype="fp16"),
@@ -217,7 +176,7 @@ def _optimizers() -> Iterator[tuple[str, Recorded]]:
         ("adamw-paged", OptimizerSpec(paged=True)),
         ("lion", OptimizerSpec(name="lion")),
     ):
-        yield f"half-{name}", Recorded(job=_half(optimizer=spec))
+        yield f"half-{name}", Recorded(job=half(optimizer=spec))
 
 
 def _other_phases() -> Iterator[tuple[str, Recorded]]:
@@ -225,12 +184,12 @@ def _other_phases() -> Iterator[tuple[str, Recorded]]:
     generation = GenerationSpec(batch=2, prompt=64, new_tokens=16)
     yield (
         "half-phases",
-        Recorded(job=_half(evaluation=evaluation, generation=generation, saves=True, resumes=True)),
+        Recorded(job=half(evaluation=evaluation, generation=generation, saves=True, resumes=True)),
     )
     yield (
         "half-lora-merged",
         Recorded(
-            job=_half(
+            job=half(
                 method="lora",
                 lora=LoraSpec(targets=QV),
                 evaluation=evaluation,
@@ -242,10 +201,10 @@ def _other_phases() -> Iterator[tuple[str, Recorded]]:
     yield (
         "half-generation",
         Recorded(
-            job=_half(task="generation", optimizer=None, generation=generation, framework="torch")
+            job=half(task="generation", optimizer=None, generation=generation, framework="torch")
         ),
     )
-    yield "half-forward", Recorded(job=_half(task="forward", optimizer=None, framework="torch"))
+    yield "half-forward", Recorded(job=half(task="forward", optimizer=None, framework="torch"))
 
 
 def _other_tasks() -> Iterator[tuple[str, Recorded]]:

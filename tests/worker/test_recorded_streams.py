@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 NAMES = sorted(
     path.name.removesuffix(".json.xz") for path in (ROOT / "fixtures/streams").glob("*.json.xz")
 )
-ALLOCATED, RESERVED = 0.001, 0.005
+ALLOCATED, RESERVED, RESERVED_NEARLY = 0.001, 0.005, 0.01
 LIBRARY_LOOPS = frozenset(name for name in NAMES if name.startswith("loop-"))
 """Loops of transformers and TRL themselves, which the worker imitates.
 
@@ -34,6 +34,14 @@ AUTOCAST = frozenset(
     }
 )
 """Autocast forgets its casts in the order of their addresses, which differ."""
+LATE = frozenset(name for name in NAMES if name.startswith("fsdp1-"))
+"""FSDP1 uses blocks on other streams: torch counts them as freed when it next allocates."""
+NEARLY = frozenset(name for name in NAMES if name.startswith("fsdp2-")) | {"half-kto", "half-grpo"}
+"""Peaks alone are compared: what differs is small and short-lived.
+
+Kernels that copy many tensors at once put lists of addresses on the card (FSDP2), and answers and
+counts depend on values. Blocks are cut a little differently for want of them.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -80,16 +88,20 @@ def test_peak_of_what_is_allocated_is_that_of_the_recording(result: dict[str, An
 
 @pytest.mark.parametrize("result", NAMES, indirect=True)
 def test_peak_of_what_is_reserved_is_that_of_the_recording(result: dict[str, Any]) -> None:
-    assert not _differences(result, 1, RESERVED)
+    bound = RESERVED_NEARLY if result["name"] in NEARLY else RESERVED
+
+    assert not _differences(result, 1, bound)
 
 
-@pytest.mark.parametrize("result", sorted({*NAMES} - LIBRARY_LOOPS - AUTOCAST), indirect=True)
+@pytest.mark.parametrize(
+    "result", sorted({*NAMES} - LIBRARY_LOOPS - AUTOCAST - LATE - NEARLY), indirect=True
+)
 def test_every_event_is_that_of_the_recording(result: dict[str, Any]) -> None:
     assert result["same"]
 
 
-@pytest.mark.parametrize("result", sorted(AUTOCAST), indirect=True)
-def test_every_event_under_autocast_is_there_in_one_order_or_another(
+@pytest.mark.parametrize("result", sorted(AUTOCAST | LATE), indirect=True)
+def test_every_event_is_there_where_frees_come_in_another_order(
     result: dict[str, Any],
 ) -> None:
     assert result["same but for order"]

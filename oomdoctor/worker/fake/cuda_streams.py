@@ -115,6 +115,22 @@ class Stream:
         self._streams.use(self._before.pop())
 
 
+def stream_of_node(operator: str, made_on: Callable[[int], int]) -> int:
+    """Return the stream on which the node of autograd that runs now allocates, 0 without one.
+
+    A second gradient is added to a first on the stream of the node that takes both
+    (`torch/csrc/autograd/input_buffer.cpp`), while the node that made it counts as running.
+    """
+    node: Any = torch._C._current_autograd_node()
+    if node is None:
+        return 0
+    own = made_on(node._sequence_nr())
+    if not operator.startswith("aten.add."):
+        return own
+    takers = {made_on(taker._sequence_nr()) for taker, _ in node.next_functions if taker}
+    return takers.pop() if len(takers) == 1 else own
+
+
 def _on(stream: Stream | None) -> _On:
     """Return a context: `torch.cuda.stream`, which is a function and no class."""
     return _On(stream)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import torch
 
 from oomdoctor.memory.stream import Allocation, Mark, Stream
-from oomdoctor.worker.fake.cuda_streams import Streams
+from oomdoctor.worker.fake.cuda_streams import Streams, stream_of_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -120,8 +120,7 @@ class Tracker:
             if thread is not None and thread.modules:
                 thread.again.append(number)
         self._places.append(self._place)
-        if on := self.streams.number or self._stream_of_node():
-            self._on[number] = on
+        self._note_stream(number, operator)
         self.events.append(number)
         self.allocated += -(-size // 512) * 512
         self.peak = max(self.peak, self.allocated)
@@ -147,18 +146,19 @@ class Tracker:
         if number == len(self.sizes) - 1:
             self._operators[number] = operator
             self._unnamed = False
+            self._note_stream(number, operator)
 
     def _changed_stream(self, stream: int) -> None:
         """Hear that a CUDA stream becomes the current one: the backward of what runs on it will."""
         if threading.get_ident() == self._main:
             self._made_on.note(torch.autograd._get_sequence_nr(), stream)
 
-    def _stream_of_node(self) -> int:
-        """Return the CUDA stream on which autograd runs a node: that of its forward."""
-        if not self._made_on.starts:
-            return 0
-        node = torch._C._current_autograd_node()
-        return 0 if node is None else self._made_on.owner_of(node._sequence_nr())
+    def _note_stream(self, number: int, operator: str) -> None:
+        on = self.streams.number
+        if not on and self._made_on.starts:
+            on = stream_of_node(operator, self._made_on.owner_of)
+        if on:
+            self._on[number] = on
 
     def _module(self) -> str:
         """Return the module that runs, or whose backward runs, in this thread."""
