@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound="Callable[..., object]")
-METHODS = ("full", "lora", "dora", "qlora", "lora-8bit")
+METHODS = ("full", "lora", "dora", "rslora", "qlora", "qdora", "lora-8bit")
 TASKS = (
-    *("pretrain", "sft", "dpo", "orpo", "kto", "grpo", "reward", "classification", "generation"),
-    "serving",
+    *("pretrain", "sft", "dpo", "orpo", "simpo", "kto", "grpo", "reward", "classification"),
+    *("token-classification", "masked-lm", "seq2seq", "embedding", "image-classification"),
+    *("generation", "evaluation", "merge", "serving"),
 )
 SERVERS = ("vllm", "sglang", "tgi", "llama.cpp", "ollama", "diffusers")
 ENGINES = ("simulate", "formula")
@@ -125,6 +126,11 @@ _JOB = (
     ),
     click.option("--amp", metavar="DTYPE", help="Autocast: bf16, fp16 or none."),
     click.option("--dtype", metavar="DTYPE", help="Weights are loaded as bf16, fp16 or fp32."),
+    click.option(
+        "--quant",
+        metavar="KIND",
+        help="How the base is packed: nf4, nf4-double, fp4, int8, gptq, awq, fp8 or none.",
+    ),
     click.option("--modules-to-save", metavar="NAMES", help="Modules trained beside an adapter."),
     click.option(
         "--lora-targets",

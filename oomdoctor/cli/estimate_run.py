@@ -19,7 +19,13 @@ from oomdoctor.estimating.describe import (
     source_of,
 )
 from oomdoctor.estimating.estimate import Wanted, compared, estimate
-from oomdoctor.estimating.flags import FLAGS, METHOD, check_together, facts_of
+from oomdoctor.estimating.flags import (
+    FLAGS,
+    METHOD,
+    check_together,
+    facts_of,
+    without_implied,
+)
 from oomdoctor.facts.given import parse_given
 from oomdoctor.model.estimate import SIMULATE
 from oomdoctor.record import replace
@@ -68,7 +74,7 @@ def _wanted(asked: Asked, own: Described) -> Wanted:
 def described_by(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Source:
     """Return where the jobs of a command line come from."""
     asked = cast("Asked", values)
-    flags = {name: values.get(name.replace("-", "_")) for name in (*FLAGS, METHOD)}
+    flags = {name: values.get(name.replace("-", "_")) for name in (METHOD, *FLAGS)}
     check_together(flags)
     paths = list(asked["configs"])
     model = asked["model"]
@@ -79,7 +85,8 @@ def described_by(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Sou
     check_inputs(paths, needed=False)
     if not paths and model is None and not asked["fact"]:
         raise click.UsageError("no job: give a config, --model NAME or config.json, or both")
-    given = (*facts_of(flags), *parse_given(asked["fact"]))
+    stated = parse_given(asked["fact"])
+    given = (*without_implied(facts_of(flags), stated), *stated)
     used = tuple(name for name, value in flags.items() if value is not None)
     source = source_of(paths, given=given, flags=used, stdin=stdin)
     if file is not None and not _tells_model(source, file):

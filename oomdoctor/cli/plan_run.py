@@ -43,7 +43,7 @@ def planned(values: Mapping[str, object], *, stdin: BinaryIO | None) -> FitPlan:
 
 def _fixed(values: Mapping[str, object]) -> dict[str, str]:
     """Return the flags that were given, as texts."""
-    given = {name: values.get(name.replace("-", "_")) for name in (*FLAGS, METHOD)}
+    given = {name: values.get(name.replace("-", "_")) for name in (METHOD, *FLAGS)}
     return {
         name: str(value).lower() if isinstance(value, bool) else str(value)
         for name, value in given.items()

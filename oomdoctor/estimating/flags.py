@@ -54,7 +54,19 @@ METHODS: Mapping[str, Mapping[str, str]] = {
         "quant.kind": "none",
         "lora.dora": "true",
     },
+    "rslora": {
+        "lora.on": "true",
+        "train.full_finetune": "false",
+        "quant.kind": "none",
+        "lora.rslora": "true",
+    },
     "qlora": {"lora.on": "true", "train.full_finetune": "false", "quant.kind": "bnb4"},
+    "qdora": {
+        "lora.on": "true",
+        "train.full_finetune": "false",
+        "quant.kind": "bnb4",
+        "lora.dora": "true",
+    },
     "lora-8bit": {"lora.on": "true", "train.full_finetune": "false", "quant.kind": "bnb8"},
 }
 TASKS: Mapping[str, Mapping[str, str]] = {
@@ -62,7 +74,13 @@ TASKS: Mapping[str, Mapping[str, str]] = {
     "simpo": {"job.task": "dpo", "train.variant": "simpo"},
     "generation": {"job.task": "generate"},
     "inference": {"job.task": "generate"},
+    "evaluation": {"job.task": "evaluate"},
+    "image-classification": {"job.task": "vision"},
     "serving": {"job.task": "serve"},
+}
+QUANTS: Mapping[str, Mapping[str, str]] = {
+    "nf4-double": {"quant.kind": "bnb4", "quant.type": "nf4", "quant.double": "true"},
+    "fp4": {"quant.kind": "bnb4", "quant.type": "fp4"},
 }
 NAMES: Mapping[str, Mapping[str, str]] = {  # what people call it -> what the fact calls it
     "load.dtype": {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "half": "fp16"},
@@ -80,12 +98,20 @@ NAMES: Mapping[str, Mapping[str, str]] = {  # what people call it -> what the fa
 REPLACED: Mapping[str, tuple[str, ...]] = {  # what a config says of these gives way altogether
     "model": ("model.",),
     "optimizer": ("optimizer.",),
-    "method": ("lora.on", "lora.dora", "quant.", "train.full_finetune", "train.trainable"),
+    "method": (
+        *("lora.on", "lora.dora", "lora.rslora", "quant."),
+        *("train.full_finetune", "train.trainable"),
+    ),
+    "quant": ("quant.",),
 }
 LISTS = ("lora-targets", "modules-to-save")
 ADAPTER = ("lora-r", "lora-alpha", "lora-targets", "modules-to-save")
 METHOD, OPTIMIZER = "method", "optimizer"
-WHOLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {METHOD: METHODS, "task": TASKS}
+WHOLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
+    METHOD: METHODS,
+    "task": TASKS,
+    "quant": QUANTS,
+}
 """Flags whose values stand for several facts."""
 
 
@@ -97,6 +123,13 @@ def facts_of(values: Mapping[str, object]) -> tuple[Fact, ...]:
             for fact in flag_facts(name, _text(value)):
                 found[fact.key] = fact
     return tuple(found.values())
+
+
+def without_implied(flags: Iterable[Fact], stated: Iterable[Fact]) -> tuple[Fact, ...]:
+    """Leave out what a method only implies where somebody states it: --fact quant.kind=gptq."""
+    keys = {fact.key for fact in stated}
+    implied = f"stated with --{METHOD}"
+    return tuple(one for one in flags if not (one.source == implied and one.key in keys))
 
 
 def check_together(values: Mapping[str, object]) -> None:

@@ -17,6 +17,9 @@ TRAINING_TASKS = frozenset(
         "ppo",
         "reward",
         "classification",
+        "token-classification",
+        "masked-lm",
+        "embedding",
         "seq2seq",
     )
 )

@@ -40,3 +40,51 @@ def unmatched(architecture: str, targets: str) -> tuple[str, ...] | None:
     if any(word.replace("_", "-") in ("all", "all-linear") for word in words):
         return ()
     return tuple(word for word in words if word.rpartition(".")[2] not in known)
+
+
+_OWN = {  # PEFT's own targets by model type (utils/constants.py of 0.21)
+    **dict.fromkeys(
+        (
+            *("bart", "blip-2", "gpt_neo", "gptj", "llama", "llama4", "mistral", "mixtral", "opt"),
+            *("gemma", "gemma2", "gemma3_text", "qwen2", "qwen3", "stablelm"),
+        ),
+        ("q_proj", "v_proj"),
+    ),
+    **dict.fromkeys(
+        ("bloom", "chatglm", "falcon", "gpt_neox", "RefinedWeb", "RefinedWebModel"),
+        ("query_key_value",),
+    ),
+    **dict.fromkeys(("bert", "roberta", "xlm-roberta", "electra"), ("query", "value")),
+    **dict.fromkeys(("t5", "mt5"), ("q", "v")),
+    **dict.fromkeys(("gpt2", "gpt_bigcode"), ("c_attn",)),
+    "codegen": ("qkv_proj",),
+    "deberta": ("in_proj",),
+    "deberta-v2": ("query_proj", "value_proj"),
+    "mpt": ("Wqkv",),
+    "nemotron_h": ("q_proj", "k_proj", "v_proj", "o_proj"),
+    "phi": ("q_proj", "v_proj", "fc1", "fc2"),
+}
+
+
+_USUAL = {  # what people name for families that PEFT has no choice for
+    "distilbert": ("q_lin", "v_lin"),
+    "modernbert": ("Wqkv",),
+    **dict.fromkeys(("vit", "deit", "beit", "dinov2", "swin"), ("query", "value")),
+    **dict.fromkeys(("whisper", "wav2vec2", "clip", "siglip"), ("q_proj", "v_proj")),
+}
+
+
+def own_targets(model_type: str) -> tuple[str, ...]:
+    """Return the modules that PEFT takes where none are named; empty where it refuses to choose."""
+    return _OWN.get(model_type) or _OWN.get(model_type.removesuffix("_text"), ())
+
+
+def usual_targets(model_type: str, *, experts: bool) -> tuple[str, ...]:
+    """Return what is usually named where PEFT has no choice of its own.
+
+    In a mixture of experts that is attention alone: an adapter on experts makes each of their
+    matrices anew.
+    """
+    if experts:
+        return ("q_proj", "k_proj", "v_proj", "o_proj")
+    return _USUAL.get(model_type, ("all-linear",))

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from oomdoctor.facts.derivation import Derivation
     from oomdoctor.model.job import ModelSpec
 
+CLASSIFIED = ("classification", "token-classification", "image-classification", "reward")
+"""Tasks with a head of a few outputs."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobReading:
@@ -79,7 +82,7 @@ def _steps() -> tuple[Derivation, ...]:
 def _job(said: Said, model: ModelSpec) -> Job:
     task = jobs_task.task_of(said, model)
     quant = jobs_method.quant_of(said)
-    lora = jobs_method.lora_of(said, quant)
+    lora = jobs_method.lora_of(said, model, quant)
     trains = task in TRAINING
     batch, length = jobs_run.batch_of(said), jobs_run.length_of(said, model)
     amp = jobs_run.autocast_of(said) if trains else None
@@ -117,7 +120,7 @@ def _job(said: Said, model: ModelSpec) -> Job:
         image_size=jobs_run.image_of(said, model, task),
         labels=_labels(said, model, task),
         offloads_activations=bool(said.flag("train.offloads_activations")),
-        framework=jobs_task.framework_of(said),
+        framework=jobs_task.framework_of(said, task),
         versions=jobs_run.versions_of(said),
     )
 
@@ -145,7 +148,7 @@ def _target(said: Said, task: str, length: int) -> int | None:
 
 
 def _labels(said: Said, model: ModelSpec, task: str) -> int | None:
-    if task not in ("classification", "image-classification", "reward"):
+    if task not in CLASSIFIED:
         return None
     if task == "reward":
         return 1

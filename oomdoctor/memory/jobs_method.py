@@ -6,10 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 from oomdoctor.facts.derive_lint_memory import at_least
+from oomdoctor.facts.lora_modules import own_targets, usual_targets
+from oomdoctor.memory.formula_shape import shape_of
 from oomdoctor.model.job import LoraSpec, OptimizerSpec, QuantSpec
 
 if TYPE_CHECKING:
     from oomdoctor.memory.jobs_book import Said
+    from oomdoctor.model.job import ModelSpec
 
 _TORCHTUNE = {"output_proj": "o_proj", "output": "lm_head"}
 _KINDS = {"bnb8": "int8", "gptq": "gptq", "awq": "awq", "fp8": "fp8"}
@@ -49,7 +52,7 @@ def _prepared(said: Said, name: str) -> bool:
     return prepares
 
 
-def lora_of(said: Said, quant: QuantSpec | None) -> LoraSpec | None:
+def lora_of(said: Said, model: ModelSpec, quant: QuantSpec | None) -> LoraSpec | None:
     """Return the adapter, None where there is none."""
     if not said.flag("lora.on"):
         return None
@@ -62,13 +65,29 @@ def lora_of(said: Said, quant: QuantSpec | None) -> LoraSpec | None:
         rank=rank,
         alpha=float(rank) if alpha is None else alpha,
         dropout=said.number("lora.dropout") or 0.0,
-        targets=targets_of(said.text("lora.targets") or ""),
+        targets=targets_of(said.text("lora.targets") or "") or _own_targets(said, model),
         modules_to_save=_names(said.text("lora.modules_to_save") or ""),
         dora=bool(said.flag("lora.dora")),
         rslora=bool(said.flag("lora.rslora")),
         fp32=_fp32(said, quant),
         layers=tuple(map(int, re.findall(r"\d+", said.text("lora.layers") or ""))),
     )
+
+
+def _own_targets(said: Said, model: ModelSpec) -> tuple[str, ...]:
+    """Return PEFT's own choice of modules, all linear layers where it has none."""
+    kind = str(model.config.get("model_type") or "")
+    found = own_targets(kind)
+    if found:
+        said.assume(f"adapters on {', '.join(found)} (PEFT's own choice for {kind})")
+        return found
+    usual = usual_targets(kind, experts=bool(shape_of(model.config).experts))
+    where = "all linear layers" if usual == ("all-linear",) else ", ".join(usual)
+    said.assume(
+        f"adapters on {where} (none are named, and PEFT, which has no choice of its own for"
+        f" {kind or 'this model'}, would refuse)"
+    )
+    return usual
 
 
 def targets_of(text: str) -> tuple[str, ...]:

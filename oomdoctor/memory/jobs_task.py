@@ -26,6 +26,7 @@ _OF_KIND = {
 _UNKNOWN = ("ppo", "detection", "diffusion", "other")
 _OWN_LOOP = ("torchtune", "torchtitan", "lightning", "nanogpt", "plain", "megatron", "accelerate")
 DEFAULT_NEW_TOKENS = 256
+OF_TRL = ("dpo", "orpo", "kto", "grpo", "reward")
 WITHOUT_REFERENCE = ("orpo", "simpo", "cpo")
 
 
@@ -62,9 +63,12 @@ def _unstated(said: Said, kind: str) -> str:
     return task
 
 
-def framework_of(said: Said) -> str:
+def framework_of(said: Said, task: str) -> str:
     """Return whose training loop runs."""
     name = said.text("job.framework")
+    if name is None and task in OF_TRL:
+        said.assume(f"the training loop of TRL (no framework is named, and {task} is its task)")
+        return "trl"
     if name is None:
         said.assume("the training loop of transformers (no framework is named)")
         return "transformers"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FULL = "full"
 TRAINING = (
     *("pretrain", "sft", "dpo", "orpo", "kto", "grpo", "reward", "classification"),
-    *("seq2seq", "masked-lm", "embedding", "image-classification"),
+    *("seq2seq", "masked-lm", "embedding", "image-classification", "token-classification"),
 )
 INFERENCE = ("generation", "forward", "serving")
 

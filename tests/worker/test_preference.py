@@ -19,6 +19,7 @@ from oomdoctor.worker.fake.trace import trace
 from oomdoctor.worker.run.job import run_job
 from oomdoctor.worker.twins.log_probs import SelectedLogProbs
 from oomdoctor.worker.twins.preference import answered
+from tests.worker.fake.cards import A100
 from tests.worker.jobs import JOB, LORA, PARAMETERS
 from tests.worker.ledger import Ledger, Watching
 
@@ -121,3 +122,9 @@ def test_the_answer_is_the_second_half_of_a_row() -> None:
         list(range(16, 32)),
         list(range(16, 28)),
     ]
+
+
+def test_ktos_mean_without_numbers_that_are_none_is_traced() -> None:
+    stream = trace(replace(JOB, task="kto", seq_len=32), A100)
+
+    assert stream.allocations

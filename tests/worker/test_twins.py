@@ -116,6 +116,7 @@ def test_a_model_without_storage_costs_nothing() -> None:
         ({"dora": True}, 2 * 4 * (128 + 96) + 2 * (64 + 32)),
         ({"modules_to_save": ("lm_head",)}, 2 * 4 * (128 + 96) + EMBEDDING),
         ({"layers": (1,)}, 4 * (128 + 96)),
+        ({"targets": (r".*layers\.0.*q_proj",)}, 4 * 128),
         ({"rank": 8}, 2 * 8 * (128 + 96)),
     ],
     ids=str,

@@ -37,6 +37,12 @@ class Recipe(Protocol):
         """Return the loss and what the model returned; `items` counts the labels of a step."""
 
 
+LABELLED = (
+    *("classification", "token-classification", "masked-lm", "seq2seq"),
+    "image-classification",
+)
+
+
 def _causal(job: Job) -> Recipe:
     from oomdoctor.worker.twins.vision_language import VisionLanguageRecipe, sees
 
@@ -51,7 +57,7 @@ def recipe_of(job: Job) -> Recipe:
     """Return the recipe of a job's task; UnsupportedError where it cannot be traced."""
     if job.task in ("pretrain", "sft", "generation", "forward"):
         return _causal(job)
-    if job.task in ("classification", "masked-lm", "seq2seq", "image-classification"):
+    if job.task in LABELLED:
         from oomdoctor.worker.twins.labelled import LabelledRecipe
 
         return LabelledRecipe()

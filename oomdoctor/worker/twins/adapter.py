@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 _TASKS = {
     "classification": "SEQ_CLS",
     "reward": "SEQ_CLS",
+    "token-classification": "TOKEN_CLS",
     "seq2seq": "SEQ_2_SEQ_LM",
     "embedding": "FEATURE_EXTRACTION",
 }
 # tasks that PEFT has no class for: it wraps them plainly
 _PLAIN = frozenset({"masked-lm", "image-classification"})
 
+PATTERN = frozenset("*|\\^$+?(")
+"""Marks of a regular expression; a name of modules has none of them."""
 _SPREADS = ("DistributedDataParallel", "FullyShardedDataParallel", "DeepSpeedEngine")
 
 
@@ -41,7 +44,7 @@ def add_adapter(model: nn.Module, job: Job) -> nn.Module:
     try:
         with _unread_weights(model):
             wrapped: nn.Module = get_peft_model(model, config, autocast_adapter_dtype=job.lora.fp32)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise UnsupportedError(
             f"PEFT cannot add this adapter: {str(error).partition(chr(10))[0]}",
             hint="name the modules with --lora-targets",
@@ -79,13 +82,19 @@ def _settings(lora: LoraSpec) -> dict[str, Any]:
         "use_rslora": lora.rslora,
     }
     if lora.targets:
-        all_linear = lora.targets == ("all-linear",)
-        values["target_modules"] = "all-linear" if all_linear else list(lora.targets)
+        values["target_modules"] = _targets(lora.targets)
     if lora.modules_to_save:
         values["modules_to_save"] = list(lora.modules_to_save)
     if lora.layers:
         values["layers_to_transform"] = list(lora.layers)
     return values
+
+
+def _targets(names: tuple[str, ...]) -> str | list[str]:
+    """Return a text where it is "all-linear" or a pattern, else a list, as PEFT tells them apart."""
+    only = names[0] if len(names) == 1 else ""
+    pattern = only == "all-linear" or any(mark in only for mark in PATTERN)
+    return only if pattern else list(names)
 
 
 def is_adapted(model: Any) -> bool:

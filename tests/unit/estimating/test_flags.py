@@ -9,7 +9,12 @@ import pytest
 from oomdoctor.errors import InputError, UsageError
 from oomdoctor.estimating.cards import cards_of, processors_of, usual_cards
 from oomdoctor.estimating.describe import cards_asked, settings_of, source_of
-from oomdoctor.estimating.flags import changes_of, facts_of, facts_of_changes
+from oomdoctor.estimating.flags import (
+    changes_of,
+    facts_of,
+    facts_of_changes,
+    without_implied,
+)
 from oomdoctor.facts.book import FactBook
 from oomdoctor.facts.given import parse_given
 
@@ -250,3 +255,32 @@ def test_settings_of_the_allocator_are_written_as_their_variable() -> None:
         parse_given(["alloc.expandable_segments=true", "alloc.max_split_size=128 MiB"])
     )
     assert settings_of(book) == "expandable_segments:True,max_split_size_mb:128"
+
+
+@pytest.mark.parametrize(
+    ("task", "fact"),
+    [
+        ("masked-lm", "masked-lm"),
+        ("embedding", "embedding"),
+        ("token-classification", "token-classification"),
+        ("image-classification", "vision"),
+        ("evaluation", "evaluate"),
+    ],
+)
+def test_every_task_of_the_command_is_one_of_the_facts(task: str, fact: str) -> None:
+    assert values(task=task) == {"job.task": fact}
+
+
+def test_what_is_packed_is_named_beside_the_method() -> None:
+    found = values(method="lora", quant="fp4")
+
+    assert (found["quant.kind"], found["quant.type"]) == ("bnb4", "fp4")
+    assert values(quant="nf4-double")["quant.double"] is True
+
+
+def test_a_stated_fact_outranks_what_a_method_only_implies() -> None:
+    stated = parse_given(["quant.kind=gptq"])
+    kept = without_implied(facts_of({"method": "lora", "seq": 512}), stated)
+
+    assert {"lora.on", "train.seq_len"} <= {fact.key for fact in kept}
+    assert "quant.kind" not in {fact.key for fact in kept}

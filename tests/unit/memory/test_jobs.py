@@ -200,3 +200,42 @@ def test_rows_longer_than_the_model_was_made_for_are_told() -> None:
         "4,096" in one for one in reading(model__name=LLAMA, train__seq_len=9000).assumptions
     )
     assert not any("made for" in one for one in reading(model__name=LLAMA).assumptions)
+
+
+def test_adapters_without_names_are_where_peft_puts_them() -> None:
+    phi = reading(model__name="microsoft/phi-2", lora__on=True)
+
+    assert phi.job is not None
+    assert phi.job.lora is not None
+    assert phi.job.lora.targets == ("q_proj", "v_proj", "fc1", "fc2")
+    assert "adapters on q_proj, v_proj, fc1, fc2 (PEFT's own choice for phi)" in phi.assumptions
+
+
+def test_adapters_of_a_family_without_a_choice_of_peft_are_on_all_linear_layers() -> None:
+    found = reading(model__name="microsoft/Phi-3-mini-4k-instruct", lora__on=True)
+
+    assert found.job is not None
+    assert found.job.lora is not None
+    assert found.job.lora.targets == ("all-linear",)
+    assert any("would refuse" in one for one in found.assumptions)
+
+
+def test_adapters_without_names_leave_experts_alone() -> None:
+    found = reading(model__name="Qwen/Qwen3-30B-A3B", lora__on=True)
+
+    assert found.job is not None
+    assert found.job.lora is not None
+    assert found.job.lora.targets == ("q_proj", "k_proj", "v_proj", "o_proj")
+
+
+def test_preference_training_without_a_framework_is_trls() -> None:
+    assert job(job__task="kto").framework == "trl"
+    assert job(job__task="sft").framework == "transformers"
+
+
+def test_a_head_for_tokens_has_labels() -> None:
+    found = reading(model__name="google-bert/bert-base-uncased", job__task="token-classification")
+
+    assert found.job is not None
+    assert (found.job.task, found.job.labels) == ("token-classification", 2)
+    assert found.job.trains
