@@ -116,7 +116,8 @@ class TrialResult:
     The peaks are the largest of all ranks and phases. `identity` is there for oom and host-oom;
     `reason` says in one line why the outcome is what it is. `rank` is the first that failed.
     `output_path` holds what the trial printed. `assumptions` are what the back end took for
-    granted; a simulated figure is never a measured one: `backend` tells.
+    granted; a simulated figure is never a measured one: `backend` tells. `interventions` counts how
+    often each injected change took effect: one that never did has shown nothing.
     """
 
     key: str
@@ -140,6 +141,7 @@ class TrialResult:
     exit_code: int | None = None
     output_path: str | None = None
     assumptions: tuple[str, ...] = ()
+    interventions: Mapping[str, int] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -150,9 +152,10 @@ class TrialResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """A peak as a function of one axis: constant + linear x + quadratic x², in bytes.
+    """A peak as a function of one axis: constant + linear x + quadratic x² + inverse / x, in bytes.
 
     `points` are (value, bytes) as measured; `residual_bytes` the largest distance from them.
+    `inverse` is there on an axis on which memory falls.
     """
 
     axis: str
@@ -162,10 +165,12 @@ class Curve:
     quadratic: float = 0.0
     points: tuple[tuple[float, int], ...] = ()
     residual_bytes: int = 0
+    inverse: float = 0.0
 
     def at(self, value: float) -> float:
         """Return the bytes at a value of the axis."""
-        return self.constant + self.linear * value + self.quadratic * value * value
+        straight = self.constant + self.linear * value + self.quadratic * value * value
+        return straight + self.inverse / value if self.inverse else straight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +178,8 @@ class Bracket:
     """The edge on one axis: `fits_at` fits (`fits` times), `ooms_at` does not, `step` apart.
 
     Without `fits_at` nothing of the range fits; without `ooms_at` all of it does. `proven` says
-    that the two are one step apart, and that the lower fitted twice.
+    that the two are one step apart, and that the lower fitted twice. `inferred` names the ends that
+    follow from trials of another row of a frontier, since memory grows along both axes.
     """
 
     axis: str
@@ -183,6 +189,7 @@ class Bracket:
     fits: int = 0
     proven: bool = False
     identity: OomIdentity | None = None
+    inferred: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,18 +226,21 @@ class Frontier:
 class Confirmation:
     """A cause put to the test: what failed, what the treatment and the control did.
 
-    `experiment` names the intervention. `verdict` is confirmed, refuted or inconclusive, `reason`
-    says why in one sentence. The predicted saving is an estimate, the measured one the difference
-    of what the back end counted.
+    `experiment` names the intervention, `title` says in words what it changes. `verdict` is
+    confirmed, refuted or inconclusive, `reason` says why in one sentence. The predicted saving is
+    an estimate, the measured one the difference of what the back end counted; where the baseline
+    was cut short by its failure, `at_least` says that it is a lower bound.
     """
 
     cause: str
     verdict: str
     reason: str
     experiment: str
+    title: str = ""
     code: str | None = None
     baseline: tuple[TrialResult, ...] = ()
     treated: tuple[TrialResult, ...] = ()
     control: tuple[TrialResult, ...] = ()
     predicted_saving_bytes: int | None = None
     measured_saving_bytes: int | None = None
+    at_least: bool = False

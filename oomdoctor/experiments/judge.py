@@ -1,0 +1,182 @@
+"""What the arms of an experiment mean for the cause: confirmed, refuted, or neither.
+
+The baseline has to fail as the log did. The treated run lacks one thing. The control is changed in
+a way that must not help: if it fits too, the failure comes and goes by itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.model.trial import (
+    CONFIRMED,
+    FIT,
+    HOST_OOM,
+    INCONCLUSIVE,
+    OOM,
+    REFUTED,
+    Confirmation,
+)
+from oomdoctor.record import dataclass
+from oomdoctor.units import format_size
+
+if TYPE_CHECKING:
+    from oomdoctor.experiments.experiment import Experiment
+    from oomdoctor.model.trial import OomIdentity, TrialResult
+
+LEAST_SHARE = 0.10
+"""Of the bytes that the baseline needed: a change that saves less helps a run over the edge, as any
+other change of that size would, and does not show that its target was the reason."""
+
+FACTOR = 1.5
+"""By how much a saving may differ from its prediction before the prediction is said to be off."""
+
+_FAILURES = (OOM, HOST_OOM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arms:
+    """The runs of an experiment; `wanted` is how the diagnosed failure looked, where it is known.
+
+    `predicted_bytes` is what the change should save.
+    """
+
+    baseline: tuple[TrialResult, ...] = ()
+    treated: tuple[TrialResult, ...] = ()
+    control: tuple[TrialResult, ...] = ()
+    wanted: OomIdentity | None = None
+    predicted_bytes: int | None = None
+
+
+def confirmation(cause: str, experiment: Experiment, arms: Arms) -> Confirmation:
+    """Judge an experiment."""
+    saved, at_least = saving(arms)
+    verdict, reason = _judged(experiment, arms, saved)
+    return Confirmation(
+        cause=cause,
+        verdict=verdict,
+        reason=reason,
+        experiment=experiment.name,
+        title=experiment.title,
+        baseline=arms.baseline,
+        treated=arms.treated,
+        control=arms.control,
+        predicted_saving_bytes=arms.predicted_bytes,
+        measured_saving_bytes=saved,
+        at_least=at_least,
+    )
+
+
+def inconclusive(cause: str, experiment: str, reason: str, *, title: str = "") -> Confirmation:
+    """Return the verdict on a cause that could not be put to the test."""
+    return Confirmation(
+        cause=cause, verdict=INCONCLUSIVE, reason=reason, experiment=experiment, title=title
+    )
+
+
+def baseline_trouble(arms: Arms) -> str | None:
+    """Say why the baseline does not show the failure that is to be explained; None: it does."""
+    if not arms.baseline:
+        return "no baseline was run"
+    for one in arms.baseline:
+        if one.outcome == FIT:
+            return "the run as it is does not fail here, so nothing can be proven by mending it"
+        if one.outcome not in _FAILURES:
+            return f"the run as it is ends by {one.outcome}: {one.reason}"
+        if arms.wanted is not None and not same_failure(one.identity, arms.wanted):
+            return f"the run as it is fails otherwise than the log: {one.reason}"
+    return None
+
+
+def same_failure(one: OomIdentity | None, other: OomIdentity | None) -> bool:
+    """Say whether two failures are of one kind: what ran out, and where both tell it, the place."""
+    if one is None or other is None:
+        return one is other
+    if (one.backend == "host") != (other.backend == "host"):
+        return False
+    return one.site is None or other.site is None or one.site == other.site
+
+
+def needed_bytes(result: TrialResult) -> int | None:
+    """Return what a run needed as far as it came: its peak, or what it held and asked for."""
+    peak = result.allocated_bytes
+    if peak is None:
+        return result.host_bytes if result.outcome == HOST_OOM else result.peak_bytes
+    return peak + (result.requested_bytes or 0) if result.outcome in _FAILURES else peak
+
+
+def saving(arms: Arms) -> tuple[int | None, bool]:
+    """Return the bytes saved, and whether they are a lower bound because the baseline failed.
+
+    What is compared is the phase in which the baseline failed: another one may be the peak of the
+    run that came farther.
+    """
+    phase = next((_place(one)[0] for one in arms.baseline if one.outcome in _FAILURES), "")
+    before = [value for value in map(needed_bytes, arms.baseline) if value is not None]
+    after = [value for one in arms.treated if (value := _needed_in(one, phase)) is not None]
+    if not before or not after:
+        return None, False
+    return max(before) - max(after), any(one.outcome in _FAILURES for one in arms.baseline)
+
+
+def _needed_in(result: TrialResult, phase: str) -> int | None:
+    """Return what a run needed in a phase, or altogether where it does not tell."""
+    if result.outcome in _FAILURES:
+        return needed_bytes(result)
+    named = [one.allocated_bytes for one in result.phases if one.name == phase]
+    return max((one for one in named if one is not None), default=needed_bytes(result))
+
+
+def _judged(experiment: Experiment, arms: Arms, saved: int | None) -> tuple[str, str]:
+    trouble = baseline_trouble(arms) or _trouble_of_change(experiment, arms)
+    if trouble is not None:
+        return INCONCLUSIVE, trouble
+    if any(one.outcome in _FAILURES for one in arms.treated):
+        return _still_fails(experiment, arms)
+    if any(one.outcome == FIT for one in arms.control):
+        return INCONCLUSIVE, "a change that should not help fits as well: the failure is not stable"
+    return _fits(experiment, arms, saved)
+
+
+def _trouble_of_change(experiment: Experiment, arms: Arms) -> str | None:
+    """Say why the changed runs show nothing; None: they do."""
+    odd = [one for one in (*arms.treated, *arms.control) if one.outcome not in (FIT, *_FAILURES)]
+    if odd:
+        return f"a changed run ended by {odd[0].outcome}: {odd[0].reason}"
+    if not arms.treated:
+        return "the changed run did not take place"
+    told = [one.interventions.get(experiment.hook or "") for one in arms.treated]
+    if 0 in told:
+        return f"the change ({experiment.title}) never took effect in the run"
+    return None
+
+
+def _still_fails(experiment: Experiment, arms: Arms) -> tuple[str, str]:
+    """Judge a treated run that fails: in the same place, or farther on."""
+    before, after = arms.baseline[0], next(one for one in arms.treated if one.outcome in _FAILURES)
+    same = same_failure(before.identity, after.identity)
+    if same and _place(before) == _place(after):
+        return REFUTED, f"with {experiment.title} it fails in the same place"
+    if not same and before.identity and after.identity:
+        moved = f"{before.identity.site} to {after.identity.site}"
+        return INCONCLUSIVE, f"with {experiment.title} the failure moves from {moved}"
+    return INCONCLUSIVE, f"with {experiment.title} it fails later: it helps, but not enough alone"
+
+
+def _fits(experiment: Experiment, arms: Arms, saved: int | None) -> tuple[str, str]:
+    needed = max((needed_bytes(one) or 0 for one in arms.baseline), default=0)
+    if saved is not None and needed and not experiment.lifts_cap and saved < LEAST_SHARE * needed:
+        share = max(saved, 0) / needed
+        little = f"that saves only {share:.0%} of what is needed: at the edge any such change helps"
+        return INCONCLUSIVE, f"it fits with {experiment.title}, but {little}"
+    reason = f"it fits with {experiment.title}, and fails without"
+    predicted = arms.predicted_bytes
+    if saved and predicted and not predicted / FACTOR <= saved <= predicted * FACTOR:
+        reason += f"; it saves {format_size(saved)} where {format_size(predicted)} were predicted"
+    return CONFIRMED, reason
+
+
+def _place(result: TrialResult) -> tuple[str, int]:
+    """Return the phase in which a run failed, and the steps that it had taken."""
+    last = result.phases[-1].name if result.phases else ""
+    return last, result.steps
