@@ -11,7 +11,7 @@ GROWING_STEPS = 12
 TRAINING = (
     Experiment(
         name="half-rows",
-        causes=("batch-or-seq-too-large", "activation-peak-at-edge", "no-grad-checkpointing"),
+        causes=("batch-or-seq-too-large", "activation-peak-at-edge"),
         title="half the rows in a pass, twice the accumulation",
         safety=Safety.CHANGES_SPEED,
         time_factor=1.05,

@@ -49,10 +49,8 @@ def confirm(
 
 
 def _run(experiment: Experiment, arm: str, times: int = 1) -> Search[Results]:
-    """Ask for an arm so many times; all experiments of the same length share a baseline."""
-    values: dict[str, Value] = {"arm": arm, "steps": experiment.steps}
-    if arm != BASELINE:
-        values["experiment"] = experiment.name
+    """Ask for an arm so many times; baselines of equal length are one trial of the journal."""
+    values: dict[str, Value] = {"arm": arm, "experiment": experiment.name}
     results = yield tuple(Ask(values=values, repeat=number) for number in range(times))
     return results
 
