@@ -6,17 +6,23 @@
 
 Every operator of the thread that enters it passes here (autograd runs backward of host tensors in
 the thread that asked for it). A storage counts from the operator that returned it until it is
-freed; what an operator needs inside itself is not seen. The error is torch's own class with the
-words of its CUDA allocator, so that code which handles the one handles the other.
+freed; what an operator needs inside itself is not seen. Before a request is refused, cycles of
+objects are collected: whether it fits does not hang on when Python last did that. The error is
+torch's own class with the words of its CUDA allocator, so that code which handles the one handles
+the other.
 """
 
 from __future__ import annotations
 
+import gc
+import re
 import weakref
 from typing import Any
 
 _MIB = 1 << 20
 _GIB = 1 << 30
+_ROOM_BYTES = 2 * _GIB  # for what is no tensor, and for a request above the cap to be made and seen
+_REFUSED = re.compile(r"DefaultCPUAllocator: .*you tried to allocate (\d+) bytes")
 
 
 class CountedMemory:
@@ -55,8 +61,19 @@ class CountedMemory:
             for one in value:
                 self.note(one)
 
+    def refused(self, error: RuntimeError) -> Exception:
+        """Return the error of a request that the host itself refused, as one above the cap."""
+        found = _REFUSED.search(str(error))
+        if found is None or self.cap_bytes is None or self._is_of_a_loader():
+            return error
+        return self._out_of_memory(int(found[1]))
+
     def _note_tensor(self, tensor: Any) -> None:
         if tensor.device.type != "cpu":
+            return
+        if hasattr(tensor, "__tensor_flatten__"):  # its own storage is a fiction
+            for name in tensor.__tensor_flatten__()[0]:
+                self.note(getattr(tensor, name))
             return
         try:
             storage = tensor.untyped_storage()
@@ -68,13 +85,24 @@ class CountedMemory:
         if size == (before or 0):
             return
         more = size - (before or 0)
-        if self.cap_bytes is not None and self.live_bytes + more > self.cap_bytes:
+        if self._is_above_cap(more):
             raise self._out_of_memory(more)
         self._live[key] = size
         self.live_bytes += more
         self.peak_bytes = max(self.peak_bytes, self.live_bytes)
         if before is None:
             weakref.finalize(storage, self._forget, key).atexit = False
+
+    def _is_above_cap(self, more: int) -> bool:
+        cap = self.cap_bytes
+        if cap is None or self.live_bytes + more <= cap or self._is_of_a_loader():
+            return False
+        gc.collect()
+        return self.live_bytes + more > cap
+
+    def _is_of_a_loader(self) -> bool:
+        """Say whether this is a worker of a DataLoader: its tensors never stand on a card."""
+        return self._torch.utils.data.get_worker_info() is not None
 
     def _forget(self, key: int) -> None:
         self.live_bytes -= self._live.pop(key, 0)
@@ -95,12 +123,30 @@ class CountedMemory:
         return error
 
 
+def limit_data(cap_bytes: int) -> None:
+    """Let the kernel refuse what is far above the cap, before the host runs out of memory."""
+    import resource
+
+    with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+        used = next(int(line.split()[1]) << 10 for line in file if line.startswith("VmData:"))
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    wanted = used + cap_bytes + _ROOM_BYTES
+    if hard == resource.RLIM_INFINITY or wanted < hard:
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
+
+
 def _mode() -> Any:
     """Return the class of the mode; torch is imported by then."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Counting(TorchDispatchMode):
         """Hands every operator's result to the counter."""
+
+        supports_higher_order_operators = True  # they run as they are; their results are counted
+
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return False  # nothing here is compiled, and its import takes as long as torch's
 
         def __init__(self, memory: CountedMemory) -> None:
             super().__init__()
@@ -109,8 +155,18 @@ def _mode() -> Any:
         def __torch_dispatch__(
             self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
         ) -> Any:
-            out = func(*args, **(kwargs or {}))
-            self._memory.note(out)
+            try:
+                out = func(*args, **(kwargs or {}))
+            except RuntimeError as error:
+                other = self._memory.refused(error)
+                if other is error:
+                    raise
+                raise other from None
+            try:
+                self._memory.note(out)
+            except BaseException:
+                del out  # or the traceback would keep what was refused
+                raise
             return out
 
     return Counting

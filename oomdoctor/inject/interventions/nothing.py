@@ -1,0 +1,11 @@
+"""Changes nothing: the control of an experiment, which must fail as the baseline did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def install(agent: Any, arguments: dict[str, Any]) -> None:
+    """Say that the control is in place."""
+    del arguments
+    agent.tell("applied", hook="nothing")
