@@ -100,7 +100,7 @@ def job_of_book(book: FactBook) -> Described:
         _check_width(server.spec.job)
         said = (*disagreements(book), *server.assumptions)
         return Described(server.spec.job, book, said, server.spec)
-    reading = job_of_completed(full)
+    reading = job_of_completed(full, supposes=True)
     if reading.job is None:
         raise _unknown(reading.missing)
     return Described(reading.job, book, (*disagreements(book), *reading.assumptions))

@@ -41,9 +41,19 @@ def _configs() -> Mapping[str, Mapping[str, object]]:
 def lookup(name: str) -> Known | None:
     """Return the model that `name` means with its config, None where that is not certain."""
     found = models.lookup(name)
-    if found is None or found.model.name not in _configs():
-        return None
+    return None if found is None else _known(found)
+
+
+def nearest(name: str) -> Known | None:
+    """Return the model whose name, with its size, is part of `name`; None where there is none."""
+    found = models.nearest(name)
+    return None if found is None else _known(found)
+
+
+def _known(found: models.Found) -> Known | None:
     model = found.model
+    if model.name not in _configs():
+        return None
     return Known(
         name=model.name,
         architecture=model.architecture,

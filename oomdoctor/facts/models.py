@@ -9,6 +9,7 @@ It never guesses between families: `Qwen1.5-7B` is not `Qwen2.5-7B`.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from oomdoctor.facts.tables import table
 from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 SIZE_SLACK = 0.08
 _VARIANTS = (
@@ -119,8 +120,9 @@ def _by_stem() -> Mapping[str, Model | None]:
     """Return the models by their names without variant suffixes; None where two of them meet."""
     stems: dict[str, Model | None] = {}
     for name, model in _by_name().items():
-        size_word = name.endswith("-base") and model.kind != "causal-lm"
-        stem = name if size_word else _stem(name)
+        untuned = model.kind == "causal-lm"  # of other models `base` is a size
+        size_word = name.endswith("-base") and not untuned
+        stem = name if size_word else _stem(name.replace("-base-", "-") if untuned else name)
         other = stems.get(stem, model)
         same = other is not None and (other.shape, other.tied) == (model.shape, model.tied)
         stems[stem] = model if same else None
@@ -135,6 +137,53 @@ def lookup(name: str) -> Found | None:
         return Found(exact, variant=False)
     near = _by_stem().get(_stem(plain))
     return None if near is None else Found(near, variant=True)
+
+
+@cache
+def _by_words() -> tuple[tuple[tuple[str, ...], Model], ...]:
+    """Return the words of all names that tell a size, longest first."""
+    found = {
+        tuple(_words(_stem(plain))): model
+        for plain, model in _by_name().items()
+        if any(_sized(word) for word in _words(_stem(plain)))
+    }
+    return tuple(sorted(found.items(), key=lambda one: -len(one[0])))
+
+
+def nearest(name: str) -> Found | None:
+    """Return the model whose name, with its size, is part of `name` or of a folder of its path.
+
+    That is a guess: `OpenHermes-2.5-Mistral-7B` has the shape of Mistral-7B, but a merge of layers
+    may be called so as well.
+    """
+    for part in reversed(name.replace("\\", "/").split("/")):
+        words = _words(_plain(part))
+        for known, model in _by_words():
+            if _has(words, known):
+                return Found(model, variant=True)
+    return None
+
+
+def _has(words: Sequence[str], wanted: tuple[str, ...]) -> bool:
+    count = len(wanted)
+    return any(
+        tuple(words[start : start + count]) == wanted for start in range(len(words) - count + 1)
+    )
+
+
+def _words(plain: str) -> list[str]:
+    """Split a name at hyphens, and a family from its number: llama3-8b as llama-3-8b."""
+    return [word for word in _version().sub(r"\1-\2", plain).split("-") if word]
+
+
+@cache
+def _version() -> re.Pattern[str]:
+    return re.compile(r"\b([a-z]{3,})-?(\d)")
+
+
+def _sized(word: str) -> bool:
+    """Say whether a word tells a size: 7b, 350m, 8x7b, 16e."""
+    return word[:1].isdecimal() and word[-1:] in ("b", "m", "e")
 
 
 def base_name(name: str) -> str:

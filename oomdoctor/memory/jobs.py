@@ -39,9 +39,13 @@ def job_of(book: FactBook) -> JobReading:
     return job_of_completed(completed(book))
 
 
-def job_of_completed(book: FactBook) -> JobReading:
-    """Describe the job of a book that already holds its defaults and derived facts."""
-    said = Said(book)
+def job_of_completed(book: FactBook, *, supposes: bool = False) -> JobReading:
+    """Describe the job of a book that already holds its defaults and derived facts.
+
+    With `supposes` a network of nearly that name and a single card stand in where others are not
+    known.
+    """
+    said = Said(book, supposes=supposes)
     model = jobs_model.model_of(said)
     job = None if model is None or said.missing else _job(said, model)
     missing = said.missing

@@ -22,9 +22,14 @@ class Said:
     what cannot be guessed, with the way to state it.
     """
 
-    def __init__(self, book: FactBook) -> None:
-        """Read from `book`."""
+    def __init__(self, book: FactBook, *, supposes: bool = False) -> None:
+        """Read from `book`.
+
+        `supposes` lets a network near to that of the name and a single card stand in, each as an
+        assumption, where an answer is asked for and nothing follows from it unseen.
+        """
         self.book = book
+        self.supposes = supposes
         self._assumptions: dict[str, None] = {}
         self._missing: dict[str, None] = {}
 

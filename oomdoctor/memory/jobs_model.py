@@ -56,10 +56,18 @@ def _from_config(said: Said, name: str | None) -> ModelSpec | None:
 
 def _from_table(said: Said, name: str | None) -> ModelSpec | None:
     known = model_configs.lookup(name) if name else None
+    near = known is None and name is not None and said.supposes
+    if name is not None and near:
+        known = model_configs.nearest(name)
     if name is None or known is None:
         return None
     source = f"table of models: {known.name}"
-    if known.variant:
+    if near:
+        said.assume(
+            f"{name} has the shape of {known.name}, whose name is in its own (it is not in the"
+            " table of models; --model config.json tells for certain)"
+        )
+    elif known.variant:
         said.assume(f"{name} has the shape of {known.name} (table of models)")
     return ModelSpec(
         name=name,

@@ -147,7 +147,13 @@ def sharding_of(said: Said) -> ShardingSpec:
     context = said.count("dist.context_ranks") or said.count("dist.sequence_ranks") or 1
     if kind in _SHARDED and ranks is None:
         ranks = _ranks_of_comments(said)
-    if kind in _SHARDED and ranks is None:
+    if kind in _SHARDED and ranks is None and said.supposes:
+        said.assume(
+            "a single card (how many share the model is not known; each of several would hold"
+            " less): --gpus 8"
+        )
+        ranks = 1
+    elif kind in _SHARDED and ranks is None:
         said.lack("the number of cards that share the model: --gpus 8")
     if kind in ("ddp", "dp") and ranks is None:
         said.assume("data parallelism over two cards (their number changes no card's memory)")

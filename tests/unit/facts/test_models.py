@@ -172,3 +172,24 @@ def test_positions_follow_the_architecture(name: str, expected: str | None) -> N
 
     assert found is not None
     assert models.positions_of(found.model.architecture) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("teknium/OpenHermes-2.5-Mistral-7B", "mistralai/Mistral-7B-v0.1"),
+        ("someone/dolphin-llama3-8b-tuned", "meta-llama/Meta-Llama-3-8B"),
+        ("saves/qwen3-4b/full/sft", "Qwen/Qwen3-4B"),
+        ("nvidia/Qwen3-30B-A3B-NVFP4", "Qwen/Qwen3-30B-A3B"),
+        ("my-company/support-bot-7b", None),
+        ("someone/phi-4-multimodal", None),
+        ("someone/Qwen2.5-Small", None),
+    ],
+)
+def test_a_name_within_a_name_is_a_guess_by_family_and_size(
+    name: str, expected: str | None
+) -> None:
+    found = models.nearest(name)
+
+    assert models.lookup(name) is None
+    assert expected == (None if found is None else found.model.name)

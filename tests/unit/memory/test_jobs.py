@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from oomdoctor.facts.book import FactBook
-from oomdoctor.memory.jobs import JobReading, job_of
+from oomdoctor.memory.jobs import JobReading, completed, job_of, job_of_completed
 from oomdoctor.model.core import Fact
 from oomdoctor.model.enums import Origin
 
@@ -239,3 +239,18 @@ def test_a_head_for_tokens_has_labels() -> None:
     assert found.job is not None
     assert (found.job.task, found.job.labels) == ("token-classification", 2)
     assert found.job.trains
+
+
+def test_a_count_of_cards_and_a_near_name_are_supposed_only_where_that_is_asked_for() -> None:
+    facts = [
+        Fact(key="model.name", value="someone/Mistral-7B-of-ours", origin=Origin.STATED),
+        Fact(key="dist.kind", value="zero3", origin=Origin.STATED),
+    ]
+    book = completed(FactBook().add(facts, closes=("train-config",)))
+    supposed = job_of_completed(book, supposes=True)
+
+    assert job_of_completed(book).job is None
+    assert supposed.job is not None
+    assert (supposed.job.sharding.kind, supposed.job.sharding.ranks) == ("zero3", 1)
+    assert any("a single card" in one for one in supposed.assumptions)
+    assert any("the shape of mistralai/Mistral-7B-v0.1" in one for one in supposed.assumptions)
