@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.memory import formula_cnn
+from oomdoctor.memory.formula_gather import TRAINERS
 from oomdoctor.memory.formula_host import host_bytes
 from oomdoctor.memory.formula_shape import Shape, shape_of, stands_in
 from oomdoctor.memory.formula_steps import Steps
@@ -106,7 +107,8 @@ def _assumed(job: Job, shape: Shape) -> tuple[str, ...]:
         said.append("formula: as without torch.compile, which usually keeps less")
     if job.sharding.tensor > 1 or job.sharding.pipeline > 1:
         said.append("formula: tensor and pipeline parallelism divide layers evenly")
-    if job.sharding.kind in ("zero1", "zero2", "zero3"):
+    zero = job.sharding.kind.startswith("zero")
+    if zero and job.sharding.bucket_bytes is None and job.framework in TRAINERS:
         said.append("formula: DeepSpeed's buckets hold hidden size squared values")
     return tuple(said)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.memory.formula_gather import KINDS
 from oomdoctor.memory.tape_attention import Way, attend, rotate
 from oomdoctor.memory.tape_ops import (
     FP32,
@@ -41,7 +42,8 @@ class Runner:
         trains = job.trains
         self.drop = shape.dropout if trains else 0.0
         self.attention_drop = shape.attention_dropout if trains else 0.0
-        self.rope_width = 2 if job.dtype != "fp32" else FP32
+        narrow = job.amp is not None and job.sharding.kind in KINDS
+        self.rope_width = 2 if narrow or job.dtype != "fp32" else FP32
         self.liger = job.loss == "fused" and job.framework not in ("trl", "unsloth")
 
     def linear(self, x: Value, made: Linear) -> Value:

@@ -59,6 +59,8 @@ def of_words(network: Network, x: Value) -> tuple[Value, Block | None]:
     kind, tape.kind = tape.kind, LOGITS
     logits = linear(tape, x, network.head.weight, network.outputs, bias=network.head.bias)
     del x
+    if network.gathering is not None:
+        logits = network.gathering.leave_tail(logits)
     if network.shape.final_softcap:
         logits = pointwise(tape, logits, saves="output")
     if job.task in PREFERENCE and job.framework == "trl":

@@ -10,40 +10,27 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.memory import formula_loss
 from oomdoctor.memory.formula_checkpoint import checkpoint, nothing
+from oomdoctor.memory.formula_gather import KINDS, Gathering
+from oomdoctor.memory.formula_groups import Group
 from oomdoctor.memory.formula_layers import Runner
-from oomdoctor.memory.formula_params import Layer, Maker, layer
-from oomdoctor.memory.tape import ACTIVATION, COMMUNICATION, GRADIENT, Block, Param, Value
+from oomdoctor.memory.formula_params import Maker, layer
+from oomdoctor.memory.formula_zero import Buckets
+from oomdoctor.memory.tape import ACTIVATION, GRADIENT, Block, Param, Value
 from oomdoctor.memory.tape_ops import add, dropout, embedding, scale
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from oomdoctor.memory.formula_gather import Unit
+    from oomdoctor.memory.formula_params import Layer
     from oomdoctor.memory.formula_shape import Shape
     from oomdoctor.memory.tape import Handed, Tape
     from oomdoctor.model.job import Job
 
 EXACT = 3
-SPLIT = ("zero2", "zero3", "fsdp1", "fsdp2")
-"""Ways of sharding that split gradients."""
 ELSEWHERE = 1 << 62
 """The share of gradients that live in buffers made before: nothing of them is theirs."""
 INT64 = 8
-
-
-class Group:
-    """A run of equal layers: the weights of those that are walked, and how many are not."""
-
-    def __init__(self, layers: list[Layer], weights: list[list[Param]], skipped: int) -> None:
-        """Keep `layers` (walked) and the number of layers like the second between them."""
-        self.layers = layers
-        self.weights = weights
-        self.skipped = skipped
-        self.bulk_grads: Block | None = None
-
-    @property
-    def per_layer(self) -> list[Param]:
-        """Return the weights of one of the layers that are not walked."""
-        return self.weights[min(1, len(self.weights) - 1)]
 
 
 class Network:
@@ -55,7 +42,6 @@ class Network:
         self.job = job
         self.shape = shape
         self.maker = Maker(job)
-        self.gathers = job.sharding.kind in ("fsdp1", "fsdp2")
         maker, hidden = self.maker, shape.hidden
         self.table = maker.weight("embed_tokens", shape.vocab * (shape.embedding or hidden))
         self.places = maker.weight("positions", shape.places * hidden * _learned(shape))
@@ -72,17 +58,19 @@ class Network:
         if tied:
             maker.params.remove(self.head.weight)
             self.head = self.head._replace(weight=self.table)
-        self.head.weight.quantised = False
-        self.head.weight.width = maker.rest
+        maker.unpack(self.head.weight)
         self.outputs = outputs
-        self.window: list[Block] = []
-        self.share = max(1, job.sharding.ranks) if job.sharding.kind in SPLIT else 1
         views = job.sharding.kind == "ddp" and job.sharding.bucket_views
-        if views or job.sharding.kind == "zero3":
-            self.share = ELSEWHERE
-        tape.gathers_cast = job.amp is not None and job.sharding.kind.startswith("fsdp")
+        self.share = ELSEWHERE if views else 1
         for param in maker.params:
             param.share = self.share
+        self.gathering: Gathering | None = None
+        self.autocasts = not maker.narrows or maker.widens
+        if job.sharding.kind in KINDS:
+            self.gathering = self._units(Gathering(tape, job))
+        self.buckets: Buckets | None = None
+        if job.sharding.kind.startswith("zero"):
+            self.buckets = Buckets(tape, job, self.counted(), hidden=hidden)
 
     def _stack(self, name: str, count: int, *, cross: bool) -> list[Group]:
         """Return the runs of equal layers; kinds that alternate count as runs of their own."""
@@ -108,6 +96,30 @@ class Network:
             layers.append(made)
             weights.append(self.maker.params[before:])
         return Group(layers, weights, len(indices) - len(walked))
+
+    @property
+    def exchanges(self) -> Iterator[Gathering | Buckets]:
+        """Go through what exchanges gradients with other ranks."""
+        yield from (one for one in (self.gathering, self.buckets) if one is not None)
+
+    def _units(self, gathering: Gathering) -> Gathering:
+        """Make the units that FSDP gathers: the layers, and what is in none of them."""
+        for group in (*self.encoder, *self.groups):
+            if gathering.whole:
+                continue
+            group.units = [gathering.unit((one, 1) for one in own) for own in group.weights]
+            if group.skipped:
+                group.bulk = gathering.unit((one, group.skipped) for one in group.per_layer)
+                for param in group.per_layer:
+                    param.unit = group.units[1]
+        rest = [(one, times) for one, times in self.counted() if one.unit is None]
+        ends = (self.table, self.places)
+        if gathering.carves and self.head.weight is not self.table:
+            gathering.root = gathering.unit(one for one in rest if one[0] in ends)
+            gathering.tail = gathering.unit(one for one in rest if one[0] not in ends)
+        else:
+            gathering.root = gathering.unit(rest)
+        return gathering
 
     def counted(self) -> list[tuple[Param, int]]:
         """Return every weight with how many of its kind there are."""
@@ -142,11 +154,19 @@ class Network:
         for group in self.groups:
             x = self.run(runner, group, x, context)
         tape.module = "norm"
+        if self.gathering is not None:
+            x = self.gathering.enter_tail(x)
         if shape.first_norms or shape.norm != "layer":
             x = runner.norm(x, self.final)
         return x
 
     def _embed(self, rows: int, *, tokens: int) -> Value:
+        """Look tokens up, where a unit of its own is gathered for it or the root is."""
+        if self.gathering is None:
+            return self._embedded(rows, tokens=tokens)
+        return self.gathering.embed(lambda: self._embedded(rows, tokens=tokens))
+
+    def _embedded(self, rows: int, *, tokens: int) -> Value:
         """Look tokens up, add positions, normalise where the family does."""
         tape, shape = self.tape, self.shape
         if shape.kind == "vision" or not self.table.count:
@@ -162,7 +182,7 @@ class Network:
         if not shape.first_norms and shape.norm == "layer":
             x = self.begin(1, rows).norm(x, self.final)
         if shape.positions == "rope":
-            width = 4 if self.job.dtype == "fp32" else 2
+            width = 4 if self.job.dtype == "fp32" and not self.maker.narrows else 2
             self.turns = tape.block(2 * tokens * (shape.rope_dim or shape.head_dim) * width)
         return dropout(tape, x, shape.dropout if self.job.trains else 0.0)
 
@@ -172,7 +192,8 @@ class Network:
             self.tape.module = made.attention.out.name.rsplit(".", 2)[0]
             before, casts = dict(self.tape.parts), len(self.tape.casts)
             held = sum(value.block.size for value in self.tape.casts.values())
-            x = self._layer(runner, made, x, context, group.weights[number])
+            unit = group.units[number] if group.units else None
+            x = self._layer(runner, made, x, context, unit)
             if number == 1 and group.skipped:
                 copies = sum(value.block.size for value in self.tape.casts.values()) - held
                 x = self._bulk(group, x, before, copies if len(self.tape.casts) > casts else 0)
@@ -184,40 +205,21 @@ class Network:
         made: Layer,
         x: Value,
         context: Value | None,
-        weights: list[Param],
+        unit: Unit | None,
     ) -> Value:
         """Run one layer, recomputed in backward where the job checkpoints."""
-        run: Callable[[Value, Layer, Value | None], Value] = runner.layer
-        if self.gathers:
-            run = self._gathered(runner.layer, weights)
-        if self.job.checkpointing is None or not self.tape.records:
-            return run(x, made, context)
-        return checkpoint(self.tape, run, made, x, context, moves=self.job.offloads_activations)
+        if self.gathering is not None and unit is not None:
+            return self.gathering.around(
+                unit, x, lambda inner: self._plain_layer(runner, made, inner, context)
+            )
+        return self._plain_layer(runner, made, x, context)
 
-    def _gathered(
-        self, run: Callable[[Value, Layer, Value | None], Value], weights: list[Param]
-    ) -> Callable[[Value, Layer, Value | None], Value]:
-        """Gather a layer's weights for the time it runs, forward and backward."""
-        tape = self.tape
-        size = sum(param.count * self._compute(param) for param in weights)
-
-        def gathered(x: Value, made: Layer, context: Value | None) -> Value:
-            own = tape.block(size, COMMUNICATION)
-            ahead = tape.block(size, COMMUNICATION)
-            y = run(x, made, context)
-            del own, ahead
-            source, shape = y.node, (y.rows, y.cols, y.width)
-
-            def back(grad: Block) -> Sequence[Handed]:
-                self.window = [tape.block(size, COMMUNICATION) for _ in range(2)]
-                return ((source, grad),)
-
-            return tape.node(Value(y.block, *shape), [y], back)
-
-        return gathered
-
-    def _compute(self, param: Param) -> int:
-        return 2 if self.tape.gathers_cast else param.width
+    def _plain_layer(self, runner: Runner, made: Layer, x: Value, context: Value | None) -> Value:
+        job = self.job
+        if job.checkpointing is None or not self.tape.records:
+            return runner.layer(x, made, context)
+        moves = job.offloads_activations
+        return checkpoint(self.tape, runner.layer, made, x, context, moves=moves)
 
     def _bulk(self, group: Group, x: Value, before: dict[str, int], copies: int) -> Value:
         """Let what one layer kept stand for the layers that are not walked."""
@@ -238,7 +240,13 @@ class Network:
 
         def back(grad: Block) -> Sequence[Handed]:
             held.clear()
-            if group.bulk_grads is None and grads:
+            if self.gathering is not None and group.bulk is not None:
+                self.gathering.skip(group.bulk)
+            elif self.buckets is not None:
+                self.buckets.skip(group, grads)
+            elif self.gathering is not None and self.gathering.root is not None:
+                self.gathering.root.take(group, tape.block(grads))
+            elif group.bulk_grads is None and grads:
                 group.bulk_grads = tape.block(grads, GRADIENT)
             return ((source, grad),)
 
@@ -252,11 +260,21 @@ class Network:
         """Set all gradients to None."""
         for param in self.maker.params:
             param.grad = None
+        for unit in self.gathering.units if self.gathering is not None else ():
+            unit.forget()
+        if self.buckets is not None:
+            self.buckets.forget()
         for group in (*self.encoder, *self.groups):
             group.bulk_grads = None
 
     def loss(self, batch: int, tokens: int) -> tuple[Value, Block | None]:
         """Run forward and loss; also return the logits that the caller may hold on to."""
+        found, logits = self._loss(batch, tokens)
+        if self.gathering is not None:
+            found = self.gathering.leave(found)
+        return found, logits
+
+    def _loss(self, batch: int, tokens: int) -> tuple[Value, Block | None]:
         job = self.job
         x = self.forward(batch, tokens, target=job.target_len)
         self.tape.part = "loss"

@@ -63,8 +63,8 @@ def _one(job: Job, param: Param, *, master: bool) -> float:
     if spec is None:
         return 0
     name, count = spec.name, param.count
-    width = FP32 if master else param.width
-    kept = FP32 * count if master and param.width < FP32 else 0
+    width = FP32 if master else param.stored
+    kept = FP32 * count if master and param.stored < FP32 else 0
     sides = _sides(param)
     if name == "adafactor":
         return kept + FP32 * sum(sides)
@@ -113,4 +113,4 @@ def step_bytes(job: Job, weights: Iterable[tuple[Param, int]]) -> int:
         return FP32 * largest
     if spec.name == "sgd-momentum":
         return 0
-    return sum(param.count * param.width * times for param, times in trained)
+    return sum(param.count * param.stored * times for param, times in trained)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.memory.formula_gather import FP32, KINDS, TRAINERS
 from oomdoctor.memory.tape import Param
 from oomdoctor.record import NamedTuple
 
@@ -54,21 +55,38 @@ class Maker:
         self.trains = job.lora is None and job.trains
         prepared = job.quant is not None and job.quant.prepared
         self.rest = 4 if prepared else self.width
-        self.adapter_width = 4 if job.lora is not None and job.lora.fp32 else self.width
+        cast = job.sharding.kind in ("zero1", "zero2")  # DeepSpeed casts all that trains
+        wide = job.lora is not None and job.lora.fp32 and not cast
+        self.adapter_width = FP32 if wide else self.width
+        self.narrows = job.amp is not None and job.sharding.kind in KINDS
+        self.widens = self.narrows and job.framework in TRAINERS
         self.params: list[Param] = []
 
     def weight(self, name: str, count: int, *, linear: bool = False) -> Param:
         """Return a weight; a linear one of a quantised base is packed."""
         packed = linear and self.job.quant is not None
-        made = Param(
-            name,
-            count,
-            self.width if packed else self.rest,
-            trains=self.trains or self._saved(name),
-            quantised=packed,
-        )
+        trains = self.trains or self._saved(name)
+        width = self.width if packed else self.rest
+        return self._made(name, count, width, trains=trains, quantised=packed)
+
+    def _made(
+        self, name: str, count: int, width: int, *, trains: bool, quantised: bool = False
+    ) -> Param:
+        """Return a weight; FSDP gathers in 16 bits, and trainers keep what trains in fp32 there."""
+        stored = FP32 if self.widens and trains else width
+        if self.job.sharding.kind == "zero3":  # DeepSpeed gathers as wide as a module was made
+            stored = min(stored, self.width)
+        width = 2 if self.narrows else width
+        made = Param(name, count, width, trains=trains, quantised=quantised, stored=stored)
         self.params.append(made)
         return made
+
+    def unpack(self, weight: Param) -> None:
+        """Let a weight be none of those that are quantised."""
+        if weight.quantised:
+            weight.quantised = False
+            weight.stored = self.rest
+            weight.width = 2 if self.narrows else self.rest
 
     def _saved(self, name: str) -> bool:
         lora = self.job.lora
@@ -92,11 +110,10 @@ class Maker:
             return Linear(name, inputs, outputs, weight, extra)
         trains = self.job.trains
         rank, width = lora.rank, self.adapter_width
-        down = Param(f"{name}.lora_A", rank * inputs, width, trains=trains)
-        up = Param(f"{name}.lora_B", rank * outputs, width, trains=trains)
-        self.params += [down, up]
+        down = self._made(f"{name}.lora_A", rank * inputs, width, trains=trains)
+        up = self._made(f"{name}.lora_B", rank * outputs, width, trains=trains)
         if lora.dora:
-            self.params.append(Param(f"{name}.magnitude", outputs, width, trains=trains))
+            self._made(f"{name}.magnitude", outputs, width, trains=trains)
         return Linear(name, inputs, outputs, weight, extra, down, up)
 
 

@@ -11,7 +11,6 @@ from oomdoctor.memory.tape import (
     ADAPTER,
     CACHE,
     COMMUNICATION,
-    GRADIENT,
     INPUT,
     LOGITS,
     OPTIMIZER,
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 CUBLAS = 8_519_680
 PACKED = {"int8": 1.0, "fp8": 1.0, "gptq": 0.52, "awq": 0.53}
 NF4, NF4_DOUBLE = 0.5 + 4 / 64, 0.5 + 1 / 64 + 4 / (64 * 256)
-BUCKET = 500_000_000
 LIVE = 1_000_000_000
 """Values that ZeRO-3 may keep gathered (stage3_max_live_parameters)."""
 PAIRED = ("dpo", "orpo", "reward")
@@ -53,6 +51,7 @@ class Steps:
         self.first: Top | None = None
         self.like_trainer = job.framework in TRAINERS
         self.ranks = max(1, job.sharding.ranks)
+        self.tape.saves_inputs = job.sharding.kind == "zero3"
         self.tape.keeps_inputs = not at_least(job.versions.get("bitsandbytes", "1"), (0, 42))
 
     def split(self, *kinds: str) -> int:
@@ -64,7 +63,7 @@ class Steps:
         tape, job = self.tape, self.job
         tape.begin("load")
         base = sum(self._stored(p) * times for p, times in self.weights if not _adapter(p))
-        own = sum(p.count * p.width * times for p, times in self.weights if _adapter(p))
+        own = sum(p.count * p.stored * times for p, times in self.weights if _adapter(p))
         published = job.model.params
         counted = sum(p.count * times for p, times in self.weights if not _adapter(p))
         extra = 0.0
@@ -82,31 +81,25 @@ class Steps:
             self.held.append(tape.block(trained, OPTIMIZER))
         if job.trains and job.sharding.kind == "ddp":
             self.held.append(tape.block(self.network.grads(), COMMUNICATION))
-        if job.sharding.kind.startswith("zero"):
-            self._zero_buckets()
-
-    def _zero_buckets(self) -> None:
-        """ZeRO-1 and 2 keep two buckets of gradients where communication overlaps, else one."""
-        sharding = self.job.sharding
-        bucket = sharding.bucket_bytes
-        size = bucket if bucket is not None else min(BUCKET, self.shape.hidden**2) * 2
-        count = 2 if sharding.overlap and sharding.kind != "zero3" else 1
-        self.held.append(self.tape.block(count * size, COMMUNICATION))
-        if sharding.kind == "zero3" and self.job.trains:
-            self.held.append(self.tape.block(self.network.grads() / self.ranks, GRADIENT))
+        if self.network.buckets is not None:
+            self.network.buckets.load()
 
     def _live(self) -> Block:
         """Return what ZeRO-3 keeps gathered from forward to backward: all, up to a limit."""
         if self.job.sharding.kind != "zero3":
             return self.tape.block(0, COMMUNICATION)
+        once = self.job.checkpointing is None  # a frozen table is not there again for backward
+        table = self.network.table
         count = sum(param.count * times for param, times in self.weights)
-        return self.tape.block(min(count, LIVE) * self.network.maker.rest, COMMUNICATION)
+        count -= table.count if once and not table.trains else 0
+        most = LIVE + max(param.count for param, _ in self.weights)  # the last one passes the limit
+        return self.tape.block(min(count, most) * self.network.maker.width, COMMUNICATION)
 
     def _stored(self, param: Param) -> float:
         """Return the bytes of a weight on the card."""
         quant = self.job.quant
         if not param.quantised or quant is None:
-            return param.count * param.width
+            return param.count * param.stored
         if quant.kind in ("nf4", "fp4"):
             return param.count * (NF4_DOUBLE if quant.double else NF4)
         return param.count * PACKED.get(quant.kind, 1.0)
@@ -128,7 +121,9 @@ class Steps:
         inputs = tape.block(3 * 8 * rows * job.seq_len * job.grad_accum, INPUT)
         if job.reference is not None:
             self._reference(rows)
-        for _ in range(min(2, job.grad_accum)):
+        for left in reversed(range(min(2, job.grad_accum))):
+            for exchange in self.network.exchanges:
+                exchange.last = left == 0
             self._micro_step(rows)
         if self.like_trainer and tape.peak == tape.phases[name]:
             self.first = tape.top()
@@ -175,7 +170,7 @@ class Steps:
         tape, job = self.tape, self.job
         live = self._live()
         tape.part = "forward"
-        tape.autocast = 2 if job.amp is not None else None
+        tape.autocast = 2 if job.amp is not None and self.network.autocasts else None
         loss, logits = self.network.loss(*self.sizes(rows, self._tokens()))
         tape.autocast = None
         tape.leave_autocast()
@@ -186,8 +181,11 @@ class Steps:
         if loss.node is not None:
             loss.node.grad = tape.block(4, TEMPORARY)
         del loss
+        if self.network.buckets is not None:
+            self.network.buckets.begin()
         tape.backward(tape.nodes)
-        self.network.window = []
+        for exchange in self.network.exchanges:
+            exchange.finish()
         del live
         if job.optimizer is not None and job.optimizer.in_backward:
             self.network.forget_grads()
@@ -201,7 +199,9 @@ class Steps:
         if not self.states:
             size = formula_optimizer.state_bytes(job, self.weights, master=zero)
             self.states.append(tape.block(size / ranks, OPTIMIZER))
-        passing = tape.block(formula_optimizer.step_bytes(job, self.weights) / ranks, TEMPORARY)
+        buckets = self.network.buckets
+        needed = formula_optimizer.step_bytes(job, self.weights) / ranks
+        passing = tape.block(needed, TEMPORARY) if buckets is None else buckets.step()
         del passing
 
     def evaluate(self, spec: EvalSpec) -> None:

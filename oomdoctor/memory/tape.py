@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from oomdoctor.record import NamedTuple
 
@@ -42,7 +42,7 @@ class Tape:
         """Begin with nothing alive.
 
         `keeps_inputs` says that quantised layers save their input although their weight is frozen,
-        as bitsandbytes up to 0.41 did.
+        as bitsandbytes up to 0.41 did; `saves_inputs` that all linear layers do, as under ZeRO-3.
         """
         self.live = 0
         self.parts: dict[str, int] = {}
@@ -56,10 +56,10 @@ class Tape:
         self.nodes: list[Node] = []
         self.records = True
         self.autocast: int | None = None
-        self.gathers_cast = False
         self.casts: dict[Param, Value] = {}
         self.kind = ACTIVATION
         self.keeps_inputs = False
+        self.saves_inputs = False
 
     def grow(self, size: int, part: str) -> None:
         """Count new bytes."""
@@ -224,17 +224,32 @@ class Node:
             self.grad = Block(held.tape, held.size, held.part)
 
 
+class Taker(Protocol):
+    """Who receives gradients of several weights in their place."""
+
+    def take(self, of: object, grad: Block) -> None:
+        """Receive the gradient of a weight."""
+
+
 class Param:
     """A weight: how many values of how many bytes, whether it trains, its gradient.
 
-    `quantised` weights are unpacked into the dtype of the products for each use. `share` is over
-    how many ranks a gradient is split as soon as it is there.
+    `quantised` weights are unpacked into the dtype of the products for each use. `stored` is the
+    width between steps, where a weight is used in another. `share` is over how many ranks a
+    gradient is split as soon as it is there; a `unit` takes it in the weight's place.
     """
 
-    __slots__ = ("count", "grad", "name", "quantised", "share", "trains", "width")
+    __slots__ = ("count", "grad", "name", "quantised", "share", "stored", "trains", "unit", "width")
 
     def __init__(
-        self, name: str, count: int, width: int, *, trains: bool, quantised: bool = False
+        self,
+        name: str,
+        count: int,
+        width: int,
+        *,
+        trains: bool,
+        quantised: bool = False,
+        stored: int | None = None,
     ) -> None:
         """Describe a weight."""
         self.name = name
@@ -242,11 +257,16 @@ class Param:
         self.width = width
         self.trains = trains
         self.quantised = quantised
+        self.stored = width if stored is None else stored
         self.share = 1
+        self.unit: Taker | None = None
         self.grad: Block | None = None
 
     def take(self, grad: Block) -> None:
         """Receive a gradient: the first stays, later ones are added to it in place."""
+        if self.unit is not None:
+            self.unit.take(self, grad)
+            return
         if self.grad is not None:
             return
         if self.share > 1:

@@ -38,16 +38,8 @@ def cast(tape: Tape, x: Value, width: int) -> Value:
 
 
 def weight_copy(tape: Tape, weight: Param) -> Block | None:
-    """Return autocast's 16-bit copy of an fp32 weight: kept until autocast ends where it trains.
-
-    FSDP gathers weights in 16 bits, so that there is nothing to cast.
-    """
-    if (
-        tape.autocast is None
-        or tape.gathers_cast
-        or weight.width == tape.autocast
-        or weight.quantised
-    ):
+    """Return autocast's 16-bit copy of an fp32 weight: kept until autocast ends where it trains."""
+    if tape.autocast is None or weight.width == tape.autocast or weight.quantised:
         return None
     held = tape.casts.get(weight)
     if held is not None:
@@ -68,7 +60,8 @@ def linear(tape: Tape, x: Value, weight: Param, out: float, *, bias: Param | Non
     y = tape.value(x.rows, out, compute)
     del unpacked
     needs, source, size = x.needs, x.node, x.size
-    keeps = weight.trains or (weight.quantised and tape.keeps_inputs and x.needs)
+    anyway = tape.saves_inputs or (weight.quantised and tape.keeps_inputs)
+    keeps = weight.trains or (anyway and x.needs)
     saved = [x.block] if keeps else []
     saved += [copy] if copy is not None and (needs or weight.trains) else []
 
