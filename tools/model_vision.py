@@ -22,7 +22,8 @@ def _gemma3(row: Row) -> Row:
         return text
     text["sliding_window"] = 1024
     made = {"model_type": "gemma3", "text_config": text, "vision_config": _SIGLIP}
-    return made | {"mm_tokens_per_image": 256, "tie_word_embeddings": True}
+    token = {"image_token_index": 262144}
+    return made | token | {"mm_tokens_per_image": 256, "tie_word_embeddings": True}
 
 
 def _qwen_vl(row: Row) -> Row:
@@ -40,7 +41,7 @@ def _qwen_vl(row: Row) -> Row:
     else:
         vision |= {"embed_dim": 1280, "mlp_ratio": 4, "hidden_size": row["hidden"]}
     made = {"model_type": kind, "text_config": text, "vision_config": vision}
-    return made | {"tie_word_embeddings": row["tied"]}
+    return made | {"image_token_id": 151655, "tie_word_embeddings": row["tied"]}
 
 
 def _llava(row: Row) -> Row:
@@ -55,7 +56,8 @@ def _llava(row: Row) -> Row:
         "projection_dim": 768,
     }
     made = {"model_type": "llava", "text_config": plain(row, "llama"), "vision_config": vision}
-    return made | {"vision_feature_layer": -2, "image_seq_length": 576}
+    token = {"image_token_index": 32000}
+    return made | token | {"vision_feature_layer": -2, "image_seq_length": 576}
 
 
 def _clip(row: Row) -> Row:

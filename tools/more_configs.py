@@ -73,6 +73,7 @@ CONFIGURED: dict[str, tuple[str, str, int, Row]] = {
                 "cross_attention_layers": [3, 8, 13, 18, 23, 28, 33, 38],
             },
             "vision_config": {**_VISION_CROSS, "image_size": 560},
+            "image_token_index": 128256,
         },
     ),
     "meta-llama/Llama-3.2-90B-Vision": (
@@ -90,6 +91,7 @@ CONFIGURED: dict[str, tuple[str, str, int, Row]] = {
                 "cross_attention_layers": list(range(3, 100, 5)),
             },
             "vision_config": {**_VISION_CROSS, "image_size": 560},
+            "image_token_index": 128256,
         },
     ),
     "Qwen/Qwen3-VL-4B-Instruct": (
@@ -119,6 +121,7 @@ CONFIGURED: dict[str, tuple[str, str, int, Row]] = {
                 "out_hidden_size": 2560,
                 "deepstack_visual_indexes": [5, 11, 17],
             },
+            "image_token_id": 151655,
             "tie_word_embeddings": True,
         },
     ),

@@ -1,6 +1,7 @@
 """More models: their shape by the published config.json, to be counted on the meta device.
 
-SHAPED holds families of plain names; CONFIGURED whole configs of families with their own.
+SHAPED holds families of plain names; CONFIGURED, OTHERS, NEWER and SEEING whole configs of
+families with their own.
 Counts of GLM-4-32B, InternLM-20B, Llama-3.2-90B-Vision, Nemotron-Mini and StableLM-alpha-7B are
 those of the built model: no published one was at hand.
 """
@@ -8,6 +9,9 @@ those of the built model: no published one was at hand.
 from __future__ import annotations
 
 from more_configs import CONFIGURED, Row
+from newer_configs import NEWER
+from other_configs import OTHERS
+from seeing_configs import SEEING
 
 _KEYS = ("hidden", "intermediate", "layers", "heads", "kv_heads", "head_dim", "vocab")
 # name: architecture, tied, parameters, values of _KEYS
@@ -51,6 +55,54 @@ _SHAPED: dict[str, tuple[str, bool, int, tuple[int, ...]]] = {
     "Qwen/Qwen1.5-72B": (
         *("Qwen2ForCausalLM", False, 72287920128),
         (8192, 24576, 80, 64, 64, 128, 152064),
+    ),
+    "codellama/CodeLlama-70b-hf": (
+        *("LlamaForCausalLM", False, 68976910336),
+        (8192, 28672, 80, 64, 8, 128, 32016),
+    ),
+    "huggyllama/llama-65b": (
+        *("LlamaForCausalLM", False, 65285660672),
+        (8192, 22016, 80, 64, 64, 128, 32000),
+    ),
+    "01-ai/Yi-9B": (
+        *("LlamaForCausalLM", False, 8829407232),
+        (4096, 11008, 48, 32, 4, 128, 64000),
+    ),
+    "deepseek-ai/deepseek-coder-1.3b-base": (
+        *("LlamaForCausalLM", False, 1346471936),
+        (2048, 5504, 24, 16, 16, 128, 32256),
+    ),
+    "deepseek-ai/deepseek-coder-6.7b-base": (
+        *("LlamaForCausalLM", False, 6740512768),
+        (4096, 11008, 32, 32, 32, 128, 32256),
+    ),
+    "deepseek-ai/deepseek-coder-33b-base": (
+        *("LlamaForCausalLM", False, 33342991360),
+        (7168, 19200, 62, 56, 8, 128, 32256),
+    ),
+    "mistralai/Codestral-22B-v0.1": (
+        *("MistralForCausalLM", False, 22247282688),
+        (6144, 16384, 56, 48, 8, 128, 32768),
+    ),
+    "bigcode/starcoder2-3b": (
+        *("Starcoder2ForCausalLM", True, 3030371328),
+        (3072, 12288, 30, 24, 2, 128, 49152),
+    ),
+    "bigcode/starcoder2-7b": (
+        *("Starcoder2ForCausalLM", True, 7173923840),
+        (4608, 18432, 32, 36, 4, 128, 49152),
+    ),
+    "EleutherAI/pythia-70m": (
+        *("GPTNeoXForCausalLM", False, 70426624),
+        (512, 2048, 6, 8, 8, 64, 50304),
+    ),
+    "EleutherAI/pythia-410m": (
+        *("GPTNeoXForCausalLM", False, 405334016),
+        (1024, 4096, 24, 16, 16, 64, 50304),
+    ),
+    "EleutherAI/pythia-1b": (
+        *("GPTNeoXForCausalLM", False, 1011781632),
+        (2048, 8192, 16, 8, 8, 256, 50304),
     ),
     "EleutherAI/pythia-160m": (
         *("GPTNeoXForCausalLM", False, 162322944),
@@ -155,6 +207,29 @@ MORE_ALIASES: dict[str, tuple[str, ...]] = {
     "Qwen/Qwen2.5-14B": ("deepcogito/cogito-v1-preview-qwen-14B",),
     "meta-llama/Llama-3.1-8B": ("neuralmagic/Sparse-Llama-3.1-8B-2of4",),
     "meta-llama/Llama-3.1-70B": ("meta-llama/Llama-3.3-70B-Instruct",),
+    "Qwen/Qwen2.5-7B": ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",),
+    "deepseek-ai/DeepSeek-V2": ("deepseek-ai/DeepSeek-V2.5", "deepseek-ai/DeepSeek-Coder-V2-Base"),
+    "mistralai/Mistral-Small-3.1-24B-Base-2503": (
+        "mistralai/Mistral-Small-3.1-24B-Instruct-2503",
+        "mistralai/Mistral-Small-3.2-24B-Instruct-2506",
+        "mistralai/Magistral-Small-2509",
+    ),
+    "zai-org/GLM-4.6V-Flash": ("zai-org/GLM-4.1V-9B-Thinking",),
+    "CohereForAI/aya-expanse-8b": ("CohereForAI/aya-23-8B",),
+    "google-bert/bert-base-uncased": ("BAAI/bge-base-en-v1.5", "intfloat/e5-base-v2"),
+    "google-bert/bert-large-uncased": (
+        "BAAI/bge-large-en-v1.5",
+        "intfloat/e5-large-v2",
+        "mixedbread-ai/mxbai-embed-large-v1",
+    ),
+    "sentence-transformers/all-MiniLM-L12-v2": ("BAAI/bge-small-en-v1.5",),
+    "FacebookAI/xlm-roberta-base": ("intfloat/multilingual-e5-base",),
+    "FacebookAI/xlm-roberta-large": ("intfloat/multilingual-e5-large",),
+    "google/vit-base-patch16-224": (
+        "google/vit-base-patch16-224-in21k",
+        "facebook/deit-base-patch16-224",
+        "timm/vit_base_patch16_224",
+    ),
     "google/gemma-7b": ("HuggingFaceH4/zephyr-7b-gemma-sft-v0.1",),
     "deepseek-ai/DeepSeek-V3": (
         "deepseek-ai/DeepSeek-V3-0324",
@@ -187,7 +262,9 @@ def more_rows() -> list[Row]:
         row |= dict(zip(_KEYS, shape, strict=True))
         row |= {"params": params}
         rows.append(row | ({"max_positions": _MAX[name]} if name in _MAX else {}))
-    for name, (architecture, kind, params, config) in CONFIGURED.items():
+    for name, (architecture, kind, params, config) in (
+        CONFIGURED | OTHERS | NEWER | SEEING
+    ).items():
         row = {"name": name, "architecture": architecture, "kind": kind, "params": params}
         text = config.get("text_config", config)
         named = {

@@ -15,7 +15,8 @@ TABLES = Path(__file__).parents[2] / "oomdoctor" / "tables"
 CONFIGS = json.loads((TABLES / "model_configs.json").read_text(encoding="utf-8"))
 ROWS = json.loads((TABLES / "models.json").read_text(encoding="utf-8"))
 OURS = sorted(name for name, config in CONFIGS.items() if "library" not in config)
-SEPARATE_HEAD = "google/flan-t5"  # the checkpoint's head is its own; transformers 5 ties it
+SEPARATE_HEAD = ("google/flan-t5", "google/mt5", "google/long-t5")
+"""The checkpoint's head is its own; transformers 5 ties it."""
 
 
 def parameters(config: dict[str, Any]) -> int:

@@ -35,7 +35,7 @@ def test_a_name_finds_its_model(name: str, expected: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["Qwen/Qwen1.5-32B", "codellama/CodeLlama-70b-hf", "my/bot-7b", "roberta", "t5", "", "/"],
+    ["Qwen/Qwen1.5-32B", "codellama/CodeLlama-71b-hf", "my/bot-7b", "roberta", "t5", "", "/"],
 )
 def test_no_family_is_taken_for_another(name: str) -> None:
     assert models.lookup(name) is None
@@ -180,7 +180,7 @@ def test_positions_follow_the_architecture(name: str, expected: str | None) -> N
         ("teknium/OpenHermes-2.5-Mistral-7B", "mistralai/Mistral-7B-v0.1"),
         ("someone/dolphin-llama3-8b-tuned", "meta-llama/Meta-Llama-3-8B"),
         ("saves/qwen3-4b/full/sft", "Qwen/Qwen3-4B"),
-        ("nvidia/Qwen3-30B-A3B-NVFP4", "Qwen/Qwen3-30B-A3B"),
+        ("nvidia/Qwen3-30B-A3B-Pruned", "Qwen/Qwen3-30B-A3B"),
         ("my-company/support-bot-7b", None),
         ("someone/phi-4-multimodal", None),
         ("someone/Qwen2.5-Small", None),
