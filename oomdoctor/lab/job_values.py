@@ -71,10 +71,10 @@ def _new_tokens(job: Job, value: int) -> Job:
 _SETTERS: dict[str, Callable[[Job, int], Job]] = {
     "batch": _batch,
     "seq": _length,
-    "rank": _rank,
+    "lora_rank": _rank,
     "resolution": lambda job, value: replace(job, image_size=value),
-    "new-tokens": _new_tokens,
+    "new_tokens": _new_tokens,
     "accumulation": lambda job, value: replace(job, grad_accum=value),
-    "eval-batch": _evaluated_rows,
+    "eval_batch": _evaluated_rows,
 }
 AXES_OF_A_JOB = tuple(_SETTERS)
