@@ -1,0 +1,151 @@
+"""The 400 simulated jobs of `benchmarks/search.py`: what their peak is, and what anyone is told.
+
+A job is an axis of at most 4,096 values, a peak that grows along it (linear for a batch, linear and
+quadratic for a length), jumps where the allocator's blocks no longer fit together, a card, and runs
+that differ a little. Its largest value that fits is drawn first, even on a logarithmic scale, and
+is 0 for some (nothing fits) and the end of the axis for others.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import TYPE_CHECKING
+
+from oomdoctor.lab.simulated import FormulaBackend
+from oomdoctor.model.trial import Curve
+from oomdoctor.record import dataclass
+from oomdoctor.search.axes import LINEAR, QUADRATIC, Axis
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from oomdoctor.model.trial import Value
+
+JOBS = 400
+SEED = 20261130
+VALUES = 4096
+GIB = 1 << 30
+MIB = 1 << 20
+CARDS_GIB = (8, 12, 16, 24, 40, 48, 80, 141)
+NOISES_MIB = (0, 0, 2, 8, 32)
+STEPS_OF_LENGTH = (1, 8, 64, 128)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedJob:
+    """A job: its axis, its peak in bytes by value, and the card's bytes.
+
+    `largest` is what fits without noise, in steps of the axis. `told_bytes` is what a search is
+    told of the card: a context that nobody has measured makes it differ. `jumps` are (value,
+    bytes) from which on that much more is needed.
+    """
+
+    name: str
+    axis: Axis
+    largest: int
+    constant: float
+    linear: float
+    quadratic: float
+    jumps: tuple[tuple[int, float], ...]
+    cap_bytes: int
+    told_bytes: int
+    noise_bytes: int
+    estimate: Curve
+    seed: int
+
+    def peak(self, values: Mapping[str, Value]) -> float:
+        """Return the bytes that a trial needs, without noise."""
+        return self.bytes_at(float(values[self.axis.name]))
+
+    def bytes_at(self, value: float) -> float:
+        """Return the bytes that are needed at a value of the axis."""
+        jumped = sum(size for start, size in self.jumps if value >= start)
+        return self.constant + (self.linear + self.quadratic * value) * value + jumped
+
+    def backend(self) -> FormulaBackend:
+        """Return what runs the trials of this job."""
+        return FormulaBackend(
+            self.peak, cap_bytes=self.cap_bytes, noise_bytes=self.noise_bytes, seed=self.seed
+        )
+
+    def fits_within(self) -> tuple[int, int]:
+        """Return the steps up to which every run fits, and up to which one may."""
+        sure = self._last(self.cap_bytes - self.noise_bytes)
+        return sure, self._last(self.cap_bytes + self.noise_bytes)
+
+    def _last(self, room: float) -> int:
+        low, high = 0, VALUES
+        while low < high:
+            middle = (low + high + 1) // 2
+            fits = self.bytes_at(middle * self.axis.step) <= room
+            low, high = (middle, high) if fits else (low, middle - 1)
+        return low
+
+
+def jobs(count: int = JOBS, seed: int = SEED) -> list[SimulatedJob]:
+    """Return the jobs, always the same ones."""
+    return [_job(number, random.Random(seed * 1000 + number)) for number in range(count)]
+
+
+def _largest(draw: random.Random) -> int:
+    kind = draw.random()
+    if kind < 0.03:
+        return 0
+    if kind > 0.97:
+        return VALUES
+    return min(VALUES - 1, math.floor(math.exp(draw.uniform(0, math.log(VALUES)))))
+
+
+def _job(number: int, draw: random.Random) -> SimulatedJob:
+    """Draw a job: first where it ends, then a peak that ends there."""
+    largest = _largest(draw)
+    length = draw.random() < 0.4
+    step = draw.choice(STEPS_OF_LENGTH) if length else 1
+    axis = Axis(
+        name="seq" if length else "batch",
+        low=step,
+        high=step * VALUES,
+        step=step,
+        growth=QUADRATIC if length else LINEAR,
+    )
+    cap = draw.choice(CARDS_GIB) * GIB - draw.randrange(300, 900) * MIB
+    # in parts of the variable bytes at the edge first, in bytes once the edge has its place
+    edge = max(largest, 1) * step
+    square = draw.uniform(0, 0.8) if length else 0.0
+    constant = draw.uniform(0.02, 0.85)
+    jumps = [
+        (math.ceil(edge * draw.uniform(0.05, 1.2)), draw.uniform(0.005, 0.04))
+        for _ in range(draw.choice((0, 0, 0, 1, 2)))
+    ]
+    parts = {
+        "constant": constant,
+        "linear": (1 - constant) * (1 - square) / edge,
+        "quadratic": (1 - constant) * square / edge**2,
+    }
+
+    def part(value: float) -> float:
+        jumped = sum(size for start, size in jumps if value >= start)
+        return parts["constant"] + (parts["linear"] + parts["quadratic"] * value) * value + jumped
+
+    last, following = part(largest * step), part((largest + 1) * step)
+    scale = cap / (last + (following - last) * draw.uniform(0.03, 0.97))
+    off = draw.uniform(-200, 300) * MIB if draw.random() < 0.3 else 0
+    return SimulatedJob(
+        name=f"{axis.name}-{number:03d}",
+        axis=axis,
+        largest=largest,
+        **{name: one * scale for name, one in parts.items()},
+        jumps=tuple((start, size * scale) for start, size in jumps),
+        cap_bytes=cap,
+        told_bytes=round(cap + off),
+        noise_bytes=draw.choice(NOISES_MIB) * MIB,
+        estimate=Curve(
+            axis=axis.name,
+            quantity="reserved",
+            constant=parts["constant"] * scale * (1 + draw.gauss(0, 0.02)),
+            linear=parts["linear"] * scale * (1 + (error := draw.gauss(0, 0.04))),
+            quadratic=parts["quadratic"] * scale * (1 + error),
+        ),
+        seed=number,
+    )
