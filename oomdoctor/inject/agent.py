@@ -44,6 +44,8 @@ class Agent:
         self.before_root: list[Callable[[Library, Library, Library], None]] = []
         self.around_root: list[Callable[[Library], AbstractContextManager[object] | None]] = []
         self._faults = 0
+        self._times: dict[str, int] = {}
+        self._noted: set[tuple[str, str]] = set()
         self._began = time.monotonic()
 
     def tell(self, kind: str, **fields: object) -> bool:
@@ -68,6 +70,19 @@ class Agent:
         with contextlib.suppress(KeyError, ValueError):
             return int(os.environ["RANK"]), int(os.environ.get("WORLD_SIZE") or 1)
         return None, 1
+
+    def intervened(self, name: str, text: str = "") -> None:
+        """Count that an intervention took effect; told at each power of two."""
+        times = self._times.get(name, 0) + 1
+        self._times[name] = times
+        if times & (times - 1) == 0:
+            self.tell("intervened", name=name, times=times, text=text)
+
+    def note(self, name: str, text: str) -> None:
+        """Tell once what an intervention could not do, or has seen."""
+        if (name, text) not in self._noted:
+            self._noted.add((name, text))
+            self.tell("note", text=f"{name}: {text}")
 
     def guarded(self, work: Callable[..., Library]) -> Callable[..., Library]:
         """Return the function as one that never raises: what goes wrong in it is told."""

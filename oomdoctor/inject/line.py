@@ -9,7 +9,6 @@ is dropped: the program goes on.
 from __future__ import annotations
 
 import json
-import os
 import select
 import socket
 import threading
@@ -67,5 +66,4 @@ class Line:
         except OSError:
             line.close()
             raise
-        os.set_inheritable(line.fileno(), False)  # noqa: FBT003 - the signature is Python's
         return line

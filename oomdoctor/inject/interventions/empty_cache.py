@@ -8,13 +8,12 @@ from typing import Any
 def install(agent: Any, arguments: dict[str, Any]) -> None:
     """Listen to the steps."""
     del arguments
-    agent.after_step.append(lambda number: _empty(agent, number))
+    agent.after_step.append(lambda _: _empty(agent))
 
 
-def _empty(agent: Any, number: int) -> None:
+def _empty(agent: Any) -> None:
     if agent.torch.cuda.is_initialized():
         agent.torch.cuda.empty_cache()
-        if number == 1:
-            agent.tell("applied", hook="empty-cache")
-    elif number == 1:
-        agent.tell("note", hook="empty-cache", text="the process uses no card: nothing to empty")
+        agent.intervened("empty-cache")
+    else:
+        agent.note("empty-cache", "the process uses no card: there is nothing to empty")

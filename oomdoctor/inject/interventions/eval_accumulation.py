@@ -19,7 +19,7 @@ def _wrap(agent: Any, every: int, module: Any) -> None:
     def evaluation_loop(self: Any, *given: Any, **named: Any) -> Any:
         if self.args.eval_accumulation_steps != every:
             self.args.eval_accumulation_steps = every
-            agent.tell("applied", hook="eval-accumulation")
+            agent.intervened("eval-accumulation")
         return original(self, *given, **named)
 
     module.Trainer.evaluation_loop = evaluation_loop

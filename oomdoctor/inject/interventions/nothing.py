@@ -8,4 +8,4 @@ from typing import Any
 def install(agent: Any, arguments: dict[str, Any]) -> None:
     """Say that the control is in place."""
     del arguments
-    agent.tell("applied", hook="nothing")
+    agent.when_imported("torch", lambda _: agent.intervened("nothing"))

@@ -21,9 +21,9 @@ def once_per_model(agent: Any, name: str, change: Callable[[Any], str | None]) -
         seen.add(inner)
         problem = change(inner)
         if problem is None:
-            agent.tell("applied", hook=name, text=type(inner).__name__)
+            agent.intervened(name, type(inner).__name__)
         else:
-            agent.tell("note", hook=name, text=f"{type(inner).__name__}: {problem}")
+            agent.note(name, f"{type(inner).__name__}: {problem}")
 
     agent.before_root.insert(0, before)
 

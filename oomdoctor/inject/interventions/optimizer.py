@@ -1,4 +1,4 @@
-"""Swaps Adam and AdamW for an optimizer with smaller states: {"name": "sgd" | "adamw-8bit"}."""
+"""Swaps Adam and AdamW for smaller states: {"name": "sgd" | "adafactor" | "adamw-8bit"}."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ def _stand_in(agent: Any, wanted: str, torch: Any, original: Any) -> Any:
 
     class Smaller(original):
         def __new__(cls, params: Any, lr: Any = 1e-3, **named: Any) -> Any:
-            agent.tell("applied", hook="optimizer", text=f"{original.__name__} -> {wanted}")
+            agent.intervened("optimizer", f"{original.__name__} -> {wanted}")
             if wanted == "sgd":
                 return torch.optim.SGD(params, lr=lr)
+            if wanted == "adafactor":
+                return torch.optim.Adafactor(params, lr=lr)
             import bitsandbytes
 
             kept = {key: named[key] for key in ("betas", "eps", "weight_decay") if key in named}

@@ -24,7 +24,7 @@ def _shard(agent: Any, module: Any) -> None:
     @functools.wraps(original)
     def set_state_dict_type(model: Any, state_dict_type: Any, *given: Any, **named: Any) -> Any:
         if state_dict_type == kinds.FULL_STATE_DICT:
-            agent.tell("applied", hook="save-without-gather")
+            agent.intervened("save-without-gather")
             state_dict_type, given, named = kinds.SHARDED_STATE_DICT, (), {}
         return original(model, state_dict_type, *given, **named)
 
@@ -34,7 +34,7 @@ def _shard(agent: Any, module: Any) -> None:
 def _keep_apart(agent: Any, module: Any) -> None:
     def never(self: Any) -> bool:
         del self
-        agent.tell("applied", hook="save-without-gather")
+        agent.intervened("save-without-gather")
         return False
 
     module.DeepSpeedEngine.zero_gather_16bit_weights_on_model_save = never

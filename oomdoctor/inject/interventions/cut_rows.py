@@ -1,4 +1,4 @@
-"""Cuts the rows that reach an outermost module to a length: {"length": 1024}."""
+"""Cuts the rows that reach an outermost module to a length: {"tokens": 1024}."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ _BY_LENGTH = ("input_ids", "attention_mask", "labels", "position_ids", "token_ty
 
 def install(agent: Any, arguments: dict[str, Any]) -> None:
     """Cut before each call of an outermost module."""
-    longest = int(arguments.get("length") or 0)
-    told: list[bool] = []
+    longest = int(arguments.get("tokens") or 0)
 
     def cut(module: Any, given: Any, named: Any) -> None:
         del module, given
@@ -18,9 +17,7 @@ def install(agent: Any, arguments: dict[str, Any]) -> None:
             value = named.get(name)
             if getattr(value, "ndim", 0) >= 2 and value.shape[1] > longest:
                 named[name] = value[:, :longest]
-                if not told:
-                    told.append(True)
-                    agent.tell("applied", hook="truncation", text=f"{value.shape[1]} -> {longest}")
+                agent.intervened("cut-rows", f"{value.shape[1]} -> {longest}")
 
     if longest > 0:
         agent.before_root.insert(0, cut)

@@ -20,4 +20,4 @@ def install(agent: Any, arguments: dict[str, Any]) -> None:
             generation.use_cache = False
         return None if configs or generation is not None else "it has no use_cache"
 
-    once_per_model(agent, "no-use-cache", change)
+    once_per_model(agent, "use-cache-off", change)

@@ -14,15 +14,13 @@ def install(agent: Any, arguments: dict[str, Any]) -> None:
 
 def _wrap(agent: Any, torch: Any) -> None:
     original = torch.autograd.backward
-    told: list[bool] = []
 
     @functools.wraps(original)
     def backward(
         tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, *given: Any, **named: Any
     ) -> Any:
-        if retain_graph and not told:
-            told.append(True)
-            agent.tell("applied", hook="release-graph")
+        if retain_graph:
+            agent.intervened("no-retain-graph")
         keep = None if retain_graph else retain_graph
         return original(tensors, grad_tensors, keep, *given, **named)
 

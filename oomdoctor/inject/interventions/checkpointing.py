@@ -23,4 +23,4 @@ def install(agent: Any, arguments: dict[str, Any]) -> None:
             model.enable_input_require_grads()
         return None
 
-    once_per_model(agent, "gradient-checkpointing", change)
+    once_per_model(agent, "checkpointing", change)

@@ -1,4 +1,4 @@
-"""Pads rows to the longest of their batch instead of to the maximum: {"to": "longest"}."""
+"""Pads rows to the longest of their batch instead of to the maximum."""
 
 from __future__ import annotations
 
@@ -7,24 +7,20 @@ from typing import Any
 
 
 def install(agent: Any, arguments: dict[str, Any]) -> None:
-    """Wait for the tokenizers and the collators."""
-    wanted = str(arguments.get("to") or "longest")
+    """Wait for the tokenizers."""
+    del arguments
     agent.when_imported(
-        "transformers.tokenization_utils_base", functools.partial(_wrap_tokenizer, agent, wanted)
+        "transformers.tokenization_utils_base", functools.partial(_wrap_tokenizer, agent)
     )
 
 
-def _wrap_tokenizer(agent: Any, wanted: str, module: Any) -> None:
-    told: list[bool] = []
-
+def _wrap_tokenizer(agent: Any, module: Any) -> None:
     def padding_instead(original: Any) -> Any:
         @functools.wraps(original)
         def call(self: Any, *given: Any, **named: Any) -> Any:
             if named.get("padding") == "max_length":
-                named["padding"] = wanted
-                if not told:
-                    told.append(True)
-                    agent.tell("applied", hook="padding")
+                named["padding"] = "longest"
+                agent.intervened("pad-to-longest")
             return original(self, *given, **named)
 
         return call

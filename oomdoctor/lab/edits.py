@@ -1,0 +1,127 @@
+"""A command as one trial runs it: its placeholders filled, edited copies in place of its configs.
+
+python train.py --bs {batch} --config train.yaml      --edit train.yaml:micro_batch_size={batch}
+python train.py --bs 8 --config .oomdoctor/.../0/train.yaml
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from oomdoctor.errors import InputError, Location
+from oomdoctor.record import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from oomdoctor.model.trial import CommandSpec, FileEdit, Value
+
+_EDITED = ".yaml, .yml, .json, .toml or .py"
+
+
+def filled(command: CommandSpec, values: Mapping[str, Value]) -> CommandSpec:
+    """Return a command with `{name}` of each axis replaced by its value; other braces stay."""
+    return replace(
+        command,
+        arguments=tuple(_filled(one, values) for one in command.arguments),
+        environment={key: _filled(one, values) for key, one in command.environment.items()},
+        edits=tuple(
+            replace(one, value=_value(one.value, values), path=_filled(one.path, values))
+            for one in command.edits
+        ),
+    )
+
+
+def with_copies(command: CommandSpec, folder: Path) -> CommandSpec:
+    """Write the edited copies into a folder; the arguments name them instead of the originals.
+
+    A script finds the modules that stand beside the original by PYTHONPATH.
+    """
+    arguments, environment = list(command.arguments), dict(command.environment)
+    by_file: dict[Path, list[FileEdit]] = {}
+    for edit in command.edits:
+        by_file.setdefault((Path(command.folder) / edit.path).resolve(), []).append(edit)
+    for number, (original, edits) in enumerate(by_file.items()):
+        copy = folder / str(number) / original.name
+        named = [_with_path(one, original, copy, Path(command.folder)) for one in arguments]
+        if named == arguments:
+            raise InputError(
+                "the command does not name this file, so a copy of it would not be read",
+                location=Location(path=str(edits[0].path)),
+                hint="give the file as an argument of the command, or set the value by a flag",
+            )
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(_edited(original, edits), encoding="utf-8")
+        arguments = named
+        if original.suffix == ".py":
+            before = environment.get("PYTHONPATH")
+            environment["PYTHONPATH"] = ":".join(
+                [str(original.parent), *([before] if before else [])]
+            )
+    return replace(command, arguments=tuple(arguments), environment=environment, edits=())
+
+
+def _filled(text: str, values: Mapping[str, Value]) -> str:
+    for name, value in values.items():
+        text = text.replace("{" + name + "}", str(value))
+    return text
+
+
+def _value(value: Value, values: Mapping[str, Value]) -> Value:
+    """Return a value with its placeholders filled; one that is a placeholder keeps its type."""
+    if not isinstance(value, str):
+        return value
+    name = value[1:-1] if value[:1] == "{" and value[-1:] == "}" else ""
+    return values[name] if name in values else _filled(value, values)
+
+
+def _with_path(argument: str, original: Path, copy: Path, folder: Path) -> str:
+    """Return an argument with the copy's path where it is, or ends in `=` and, the original's."""
+    flag, equals, path = argument.rpartition("=")
+    if path and (folder / path).resolve() == original:
+        return f"{flag}{equals}{copy}"
+    return argument
+
+
+def _edited(path: Path, edits: Iterable[FileEdit]) -> str:
+    from oomdoctor.configs.setting import SyntaxFault
+
+    wanted: dict[str, object] = {one.key: one.value for one in edits}
+    try:
+        text = path.read_text(encoding="utf-8")
+        after = _edit(path, text, wanted)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", location=Location(path=str(path))) from error
+    except (SyntaxFault, ValueError) as error:
+        raise InputError(f"cannot be edited: {error}", location=Location(path=str(path))) from error
+    if after is None:
+        raise InputError(
+            f"no place was found for {', '.join(wanted)}", location=Location(path=str(path))
+        )
+    return after
+
+
+def _edit(path: Path, text: str, wanted: Mapping[str, object]) -> str | None:
+    match path.suffix.lower():
+        case ".yaml" | ".yml":
+            from oomdoctor.configs import yaml_edit
+
+            return yaml_edit.edit(text, wanted)
+        case ".json":
+            from oomdoctor.configs import json_edit
+
+            return json_edit.edit(text, wanted)
+        case ".toml":
+            from oomdoctor.configs import toml_edit
+
+            return toml_edit.edit(text, wanted)
+        case ".py":
+            from oomdoctor.configs import python_edit
+
+            return python_edit.edit(text, wanted, "python")
+    raise InputError(
+        "keys of this kind of file cannot be edited",
+        location=Location(path=str(path)),
+        hint=f"name a file that ends in {_EDITED}",
+    )
