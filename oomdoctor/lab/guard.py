@@ -42,14 +42,17 @@ _PAUSE_SECONDS = 0.25
 class Allowed:
     """What trials may use, the same for all of a run.
 
-    `reserve_bytes` must stay free on each card while a trial runs (None: nobody else is there and
-    no cap was asked for). `notes` say what was decided, and why.
+    `room_bytes` is what the allocator of a trial can have at most. `reserve_bytes` must stay free
+    on each card while a trial runs (None: nobody else is there and no cap was asked for). `names`
+    are those of the cards. `notes` say what was decided, and why.
     """
 
     devices: tuple[str, ...] = ()
     cap_bytes: int | None = None
+    room_bytes: int | None = None
     host_cap_bytes: int | None = None
     reserve_bytes: int | None = None
+    names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -91,13 +94,15 @@ class Guard:
         """Decide what trials may use; GuardError where that is nothing."""
         host_cap = self._host_cap() if self.wish.backend in IN_PROCESSES else None
         if self.wish.backend not in ON_CARDS:
-            self.allowed = Allowed(cap_bytes=self.wish.cap_bytes, host_cap_bytes=host_cap)
+            wanted = self.wish.cap_bytes
+            self.allowed = Allowed(cap_bytes=wanted, room_bytes=wanted, host_cap_bytes=host_cap)
             return self.allowed
         devices = chosen(self.looks, self.wish.visible, most=self.wish.most)
-        caps, reserves, notes = [], [], []
+        caps, rooms, reserves, notes = [], [], [], []
         for device in devices:
             cap, reserve, note = self._terms(device)
             caps.append(cap)
+            rooms.append(cap if cap is not None else _room(device))
             reserves.append(reserve)
             notes.append(note)
             if device.free_bytes is not None:
@@ -105,8 +110,10 @@ class Guard:
         self.allowed = Allowed(
             devices=tuple(device.uuid for device in devices),
             cap_bytes=min((cap for cap in caps if cap is not None), default=None),
+            room_bytes=min((one for one in rooms if one is not None), default=None),
             host_cap_bytes=host_cap,
             reserve_bytes=max((one for one in reserves if one is not None), default=None),
+            names=tuple(dict.fromkeys(device.name for device in devices)),
             notes=tuple(notes),
         )
         return self.allowed
@@ -214,6 +221,11 @@ def users_of(device: Device) -> str | None:
     if not told and device.used_bytes is not None and device.used_bytes >= IDLE_BYTES:
         return f"{format_size(device.used_bytes)} by processes that are not seen from here"
     return None
+
+
+def _room(device: Device) -> int | None:
+    """Return what the allocator can have of a card that is ours alone."""
+    return None if device.free_bytes is None else max(device.free_bytes - CONTEXT[0], 0)
 
 
 def reserve_of(device: Device) -> int:

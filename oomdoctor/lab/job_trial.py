@@ -10,11 +10,21 @@ from oomdoctor.lab.job_values import job_of
 from oomdoctor.lab.keys import key_of
 from oomdoctor.lab.protocol import Progress, RunRequest, RunResult
 from oomdoctor.lab.session import WorkerError, WorkerSession
-from oomdoctor.model.trial import CRASH, FIT, HOST_OOM, OOM, TIMEOUT, OomIdentity, TrialResult
+from oomdoctor.model.trial import (
+    CRASH,
+    FIT,
+    HOST_OOM,
+    OOM,
+    REFUSED,
+    TIMEOUT,
+    OomIdentity,
+    TrialResult,
+)
 from oomdoctor.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
     from oomdoctor.lab.protocol import OomTold
     from oomdoctor.model.job import Job
@@ -24,6 +34,7 @@ if TYPE_CHECKING:
 
 LONGEST_S = 600.0
 HOST, CPU = "host", "cpu"
+OUTPUT = "output.log"
 _DEVICES = {"cuda": "cuda", "cuda-twin": "cuda", "virtual": "cuda", "cpu": "cpu"}
 _SEEN = "CUDA_VISIBLE_DEVICES"  # a session hides the cards unless told otherwise
 
@@ -34,7 +45,8 @@ class JobBackend:
     `name` is cuda, cuda-twin, virtual or cpu. `python` has torch; `environment` is what the worker
     gets on top (of a virtual card, or which card it may see; None takes a variable away). `twin`
     shrinks a job together with its cap; `hear_process` is told the number of each worker's process
-    group, which a guard may have to end.
+    group, which a guard may have to end. `stop` is asked several times a second; a reason ends the
+    trial as refused. `folder` is that of the run, where what a trial printed is kept.
     """
 
     def __init__(
@@ -45,6 +57,8 @@ class JobBackend:
         environment: Mapping[str, str | None] | None = None,
         twin: Twin | None = None,
         hear_process: Callable[[int], None] | None = None,
+        stop: Callable[[], str | None] = lambda: None,
+        folder: Path | None = None,
     ) -> None:
         """Start nothing yet."""
         self.name = name
@@ -56,6 +70,8 @@ class JobBackend:
         self._environment = given
         self._twin = twin
         self._hear_process = hear_process
+        self._stop = stop
+        self._folder = folder
 
     def run(self, spec: TrialSpec, hear: Callable[[str], None]) -> TrialResult:
         """Run one trial of a job to its end."""
@@ -68,6 +84,8 @@ class JobBackend:
             environment=self._environment,
             progress=hear,
             seconds=spec.seconds or LONGEST_S,
+            stop=self._stop,
+            output=self._output_of(spec),
         )
         request = RunRequest(job=job, device=self._device, cap_bytes=cap, steps=spec.steps)
         with session:
@@ -102,14 +120,22 @@ class JobBackend:
             tokens_per_second=None if not step else tokens_of(job) / step,
             assumptions=answer.assumptions,
             versions=versions,
+            output_path=self._output_path(spec),
         )
         return with_phases(made, answer.phases)
+
+    def _output_of(self, spec: TrialSpec) -> Path | None:
+        return None if self._folder is None else self._folder / "trials" / key_of(spec) / OUTPUT
+
+    def _output_path(self, spec: TrialSpec) -> str | None:
+        path = self._output_of(spec)
+        return None if path is None else str(path)
 
     def _ended(
         self, spec: TrialSpec, error: WorkerError, heard: Progress | None, seconds: float
     ) -> TrialResult:
         """Return what came of a trial whose worker did not answer."""
-        outcomes = {"timed-out": TIMEOUT, "killed": HOST_OOM}
+        outcomes = {"timed-out": TIMEOUT, "killed": HOST_OOM, "stopped": REFUSED}
         where = f" (in {heard.text})" if heard is not None and heard.text else ""
         outcome = outcomes.get(error.kind, CRASH)
         killed = OomIdentity(backend=HOST, exception="SIGKILL")
@@ -121,6 +147,7 @@ class JobBackend:
             reason=f"{error.message}{where}",
             identity=killed if outcome == HOST_OOM else None,
             seconds=seconds,
+            output_path=self._output_path(spec),
         )
         return with_phases(made, () if heard is None else heard.phases)
 

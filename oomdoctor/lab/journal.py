@@ -71,8 +71,19 @@ class Journal:
         self._file = file
 
     @classmethod
-    def create(cls, root: Path, plan: str, *, arguments: Sequence[str], started: float) -> Self:
-        """Begin the journal of a new run in a folder of its own below `root`."""
+    def create(
+        cls,
+        root: Path,
+        plan: str,
+        *,
+        arguments: Sequence[str],
+        started: float,
+        facts: Mapping[str, object] | None = None,
+    ) -> Self:
+        """Begin the journal of a new run in a folder of its own below `root`.
+
+        `facts` are kept in its head: what a part that resumes the run has to do as this one did.
+        """
         folder = _new_folder(root, plan, started)
         file = (folder / JOURNAL).open("xb")
         made = cls(folder, file)
@@ -84,6 +95,7 @@ class Journal:
                 "started": _stamp(started, "%Y-%m-%dT%H:%M:%SZ"),
                 "arguments": list(arguments),
                 "cwd": str(Path.cwd()),
+                "facts": dict(facts or {}),
             }
         )
         _write_run_file(folder / RUN_FILE, arguments)

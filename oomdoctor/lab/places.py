@@ -9,6 +9,7 @@ from oomdoctor.errors import GuardError
 from oomdoctor.lab.lock import locked
 from oomdoctor.lab.watch import Watcher
 from oomdoctor.model.trial import REFUSED
+from oomdoctor.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +27,7 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 class Place:
     """Runs trials one after the other, each behind its guard."""
 
-    def __init__(self, guard: Guard, make: MakeBackend) -> None:
+    def __init__(self, guard: Guard, make: MakeBackend | None = None) -> None:
         """Make no back end yet: which card it gets is known once the guard has looked."""
         self.guard = guard
         self._make = make
@@ -38,12 +39,14 @@ class Place:
     def opened(self, earlier: Allowed | None = None) -> Iterator[Allowed]:
         """Look at the place, lock its cards, and give what is allowed there.
 
-        `earlier` is what the part of the run before had: it is kept, so that trials stay the same.
+        `earlier` is what the part of the run before had: its caps are kept, so that trials stay
+        the same.
         """
         allowed = self.guard.begin()
         with locked(allowed.devices):
             if earlier is not None:
-                self.guard.go_on(earlier)
+                cap, host_cap = earlier.cap_bytes, earlier.host_cap_bytes
+                self.guard.go_on(replace(allowed, cap_bytes=cap, host_cap_bytes=host_cap))
             try:
                 yield self.guard.allowed
             finally:
@@ -65,12 +68,18 @@ class Place:
             raise GuardError(result.reason or "the trial was refused")
         return result
 
+    def use(self, make: MakeBackend) -> None:
+        """Say what makes the back end, where that is known only now."""
+        self._make = make
+
     def stop(self, reason: str) -> None:
         """Let the running trial end, and all that would follow."""
         self._stopped = reason
 
     def _own_backend(self) -> Backend:
         if self._backend is None:
+            if self._make is None:
+                raise ValueError("a place without a back end was asked to run a trial")
             devices = self.guard.allowed.devices
             environment = {VISIBLE: ",".join(devices)} if devices else {}
             self._backend = self._make(self._reason, environment)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 REQUEST_SECONDS = 600.0
 START_SECONDS = 120.0
 _GRACE_SECONDS = 2.0
+_LOOK_SECONDS = 0.1
 _TOLD_LINES = 12
 _TOLD_BYTES = 16 << 10
 _CHUNK = 1 << 16
@@ -60,7 +61,7 @@ _ENVIRONMENT = {
 class WorkerError(OomdoctorError):
     """The worker could not do what it was asked for.
 
-    `kind` is that of the protocol's Failure, or timed-out, killed or crashed.
+    `kind` is that of the protocol's Failure, or timed-out, stopped, killed or crashed.
     """
 
     def __init__(self, kind: str, message: str, *, hint: str | None = None) -> None:
@@ -74,7 +75,8 @@ class WorkerSession:
 
     `python` is the interpreter that has torch (without one: this one), `environment` is set on top
     of the worker's own (None takes a variable away); `progress` hears where it is, and `heard` is
-    the last that it told.
+    the last that it told. `stop` is asked several times a second: a reason ends the worker. What
+    the worker prints is kept in the file `output`, if that is given.
     """
 
     def __init__(
@@ -84,6 +86,8 @@ class WorkerSession:
         environment: Mapping[str, str | None] | None = None,
         progress: Callable[[str], None] | None = None,
         seconds: float = REQUEST_SECONDS,
+        stop: Callable[[], str | None] = lambda: None,
+        output: Path | None = None,
     ) -> None:
         """Start nothing yet."""
         self.hello: Hello | None = None
@@ -93,6 +97,8 @@ class WorkerSession:
         self._environment = {**_ENVIRONMENT, **(environment or {})}
         self._progress = progress
         self._seconds = seconds
+        self._stop = stop
+        self._output_path = output
         self._process: subprocess.Popen[bytes] | None = None
         self._line: socket.socket | None = None
         self._output: IO[bytes] | None = None
@@ -117,7 +123,7 @@ class WorkerSession:
         if self._process is not None:
             return
         ours, theirs = socket.socketpair()
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
+        self._output = _output_file(self._output_path)
         # the folder of the package is where it runs: a `torch.py` of the user is not torch
         root = Path(__file__).resolve().parents[2]
         command = [self._python, "-m", "oomdoctor.worker", "--fd", str(theirs.fileno())]
@@ -218,9 +224,12 @@ class WorkerSession:
 
     def _read(self, deadline: float) -> bytes:
         line = self._line
-        left = deadline - time.monotonic()
-        if line is None or left <= 0 or not select.select([line], [], [], left)[0]:
-            raise self._ended("timed-out", f"the worker needed more than {self._seconds:.0f} s")
+        while line is None or not select.select([line], [], [], _LOOK_SECONDS)[0]:
+            if line is None or time.monotonic() >= deadline:
+                raise self._ended("timed-out", f"the worker needed more than {self._seconds:.0f} s")
+            reason = self._stop()
+            if reason is not None:
+                raise self._ended("stopped", reason)
         try:
             data = line.recv(_CHUNK)
         except OSError:
@@ -232,8 +241,9 @@ class WorkerSession:
     def _ended(self, kind: str, message: str) -> WorkerError:
         """Close the session and return why it ended."""
         process = self._process
-        code = None if process is None or kind == "timed-out" else _exit_code(process)
-        told = self._told()
+        ours = kind in ("timed-out", "stopped")  # the worker still runs
+        code = None if process is None or ours else _exit_code(process)
+        told = "" if kind == "stopped" else self._told()
         self.close()
         if code is not None and code < 0:
             name = signal.Signals(-code).name
@@ -250,6 +260,14 @@ class WorkerSession:
         self._output.seek(max(0, size - _TOLD_BYTES))
         lines = self._output.read().decode(errors="replace").splitlines()
         return "\n".join(lines[-_TOLD_LINES:]).strip()
+
+
+def _output_file(path: Path | None) -> IO[bytes]:
+    """Open what takes in the worker's output: a file that is kept, or one that goes at its end."""
+    if path is None:
+        return tempfile.TemporaryFile()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.open("w+b")
 
 
 def _environment_of(changes: Mapping[str, str | None]) -> dict[str, str]:

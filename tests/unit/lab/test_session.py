@@ -263,3 +263,29 @@ def test_results_of_other_requests_are_returned_as_they_are(worker: Worker) -> N
         answer = session.ask(REQUEST)
 
     assert isinstance(answer, TraceResult)
+
+
+def test_a_reason_to_stop_ends_the_worker_while_it_works(worker: Worker, tmp_path: Path) -> None:
+    began = tmp_path / "began"
+    body = f"lines.readline(); open({str(began)!r}, 'w').close(); time.sleep(60)"
+
+    def stop() -> str | None:
+        return "memory shrank" if began.exists() else None
+
+    with WorkerSession(python=worker(body), stop=stop) as session:
+        with pytest.raises(WorkerError) as caught:
+            session.trace(REQUEST)
+        assert session.pid is None
+
+    assert (caught.value.kind, caught.value.message) == ("stopped", "memory shrank")
+
+
+def test_what_a_worker_prints_is_kept_where_that_is_asked_for(
+    worker: Worker, tmp_path: Path
+) -> None:
+    kept = tmp_path / "trials" / "one" / "output.log"
+    body = f"print('hello', flush=True); lines.readline(); {ANSWER}"
+    with WorkerSession(python=worker(body), output=kept) as session:
+        session.trace(REQUEST)
+
+    assert kept.read_text() == "hello\n"
