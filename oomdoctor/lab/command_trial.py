@@ -209,6 +209,8 @@ class _Trial:
         if self._group.problem is not None:
             reason = f"the command does not start: {self._group.problem}"
             return Ending(outcome=CRASH, reason=reason)
+        if self._group.lost and not (self.told.ooms or self.told.is_done):
+            return Ending(outcome=CRASH, reason="the process that keeps the command was killed")
         return None
 
     def hear(self, messages: list[dict[str, object]]) -> None:

@@ -9,13 +9,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from oomdoctor.configs.difference import same
 from oomdoctor.errors import InputError, Location
 from oomdoctor.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Protocol
 
     from oomdoctor.model.trial import CommandSpec, FileEdit, Value
+
+    class _Editor(Protocol):
+        def edit(self, text: str, wanted: Mapping[str, object], /) -> str | None: ...
+        def held(self, text: str, key: str, /) -> tuple[bool, object]: ...
+
 
 _EDITED = ".yaml, .yml, .json, .toml or .py"
 
@@ -88,40 +95,59 @@ def _edited(path: Path, edits: Iterable[FileEdit]) -> str:
     from oomdoctor.configs.setting import SyntaxFault
 
     wanted: dict[str, object] = {one.key: one.value for one in edits}
+    place = Location(path=str(path))
     try:
         text = path.read_text(encoding="utf-8")
-        after = _edit(path, text, wanted)
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", location=Location(path=str(path))) from error
-    except (SyntaxFault, ValueError) as error:
-        raise InputError(f"cannot be edited: {error}", location=Location(path=str(path))) from error
+        raise InputError(f"cannot be read: {error}", location=place) from error
+    try:
+        return _edit(path, text, wanted)
+    except (SyntaxFault, ValueError, IndexError) as error:
+        hint = f"what ends in {_EDITED} can be edited, where it has a place for the key"
+        raise InputError(f"cannot be edited: {error}", location=place, hint=hint) from error
+
+
+def _edit(path: Path, text: str, wanted: Mapping[str, object]) -> str:
+    """Return the text with the wanted values; ValueError where they do not arrive in it."""
+    editor = _editor(path.suffix.lower())
+    after = editor.edit(text, wanted)
     if after is None:
-        raise InputError(
-            f"no place was found for {', '.join(wanted)}", location=Location(path=str(path))
-        )
+        raise ValueError(f"no place was found for {', '.join(wanted)}")
+    for key, value in wanted.items():
+        there, found = editor.held(after, key)
+        if not there or not same(found, value):
+            raise ValueError(f"{key} would not be {value!r}")
     return after
 
 
-def _edit(path: Path, text: str, wanted: Mapping[str, object]) -> str | None:
-    match path.suffix.lower():
+def _editor(suffix: str) -> _Editor:
+    match suffix:
         case ".yaml" | ".yml":
             from oomdoctor.configs import yaml_edit
 
-            return yaml_edit.edit(text, wanted)
+            return yaml_edit
         case ".json":
             from oomdoctor.configs import json_edit
 
-            return json_edit.edit(text, wanted)
+            return json_edit
         case ".toml":
             from oomdoctor.configs import toml_edit
 
-            return toml_edit.edit(text, wanted)
+            return toml_edit
         case ".py":
-            from oomdoctor.configs import python_edit
+            return _Script()
+    raise ValueError(f"its kind, {suffix or 'without an ending'}, is not known")
 
-            return python_edit.edit(text, wanted, "python")
-    raise InputError(
-        "keys of this kind of file cannot be edited",
-        location=Location(path=str(path)),
-        hint=f"name a file that ends in {_EDITED}",
-    )
+
+class _Script:
+    """Edits a Python script as the other editors edit their files."""
+
+    def edit(self, text: str, wanted: Mapping[str, object], /) -> str | None:
+        from oomdoctor.configs import python_edit
+
+        return python_edit.edit(text, wanted, "python")
+
+    def held(self, text: str, key: str, /) -> tuple[bool, object]:
+        from oomdoctor.configs import python_edit
+
+        return python_edit.held(text, key, "python")
