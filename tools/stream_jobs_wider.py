@@ -62,3 +62,6 @@ def _sharded() -> Iterator[tuple[str, Recorded]]:
         yield f"{kind}-autocast", Recorded(job=half(dtype="fp32", amp="bf16", sharding=eight))
         kept = ShardingSpec(kind=kind, ranks=4, reshard=False)
         yield f"{kind}-kept", Recorded(job=half(sharding=kept))
+    ahead = ShardingSpec(kind="fsdp1", ranks=8, prefetch=True)
+    base = Job(model=model(LLAMA2_7B, 4), seq_len=1024, sharding=ahead)
+    yield "fsdp1-ahead", Recorded(job=base)

@@ -43,6 +43,8 @@ KEYS: Table = {
     "fsdp_config.offload_params": parallel.offload("dist.param_offload"),
     "fsdp_config.fsdp_state_dict_type": word("dist.state_dict", STATE_DICT),
     "fsdp_config.fsdp_auto_wrap_policy": parallel.wrap_policy,
+    "fsdp_config.fsdp_backward_prefetch": parallel.prefetch,
+    "fsdp_config.fsdp_backward_prefetch_policy": parallel.prefetch,
     "deepspeed_config.zero_stage": parallel.zero_stage,
     "deepspeed_config.offload_optimizer_device": parallel.offload("optimizer.offload"),
     "deepspeed_config.offload_param_device": parallel.offload("dist.param_offload"),

@@ -25,6 +25,7 @@ PREFIX = "fsdp_"
 OPTIONS = frozenset(
     (
         *("transformer_layer_cls_to_wrap", "min_num_params", "backward_prefetch", "version"),
+        "backward_prefetch_policy",
         *("forward_prefetch", "limit_all_gathers", "use_orig_params", "sync_module_states"),
         *("cpu_ram_efficient_loading", "activation_checkpointing", "reshard_after_forward"),
         *("offload_params", "cpu_offload", "auto_wrap_policy", "state_dict_type", "xla"),
@@ -33,6 +34,8 @@ OPTIONS = frozenset(
     )
 )
 TELLING = OPTIONS - {"version", "cpu_offload", "activation_checkpointing"}
+
+
 _CONVERTERS: tuple[tuple[str, Convert], ...] = (
     ("offload_params", parallel.offload("dist.param_offload")),
     ("cpu_offload", parallel.offload("dist.param_offload")),
@@ -40,6 +43,8 @@ _CONVERTERS: tuple[tuple[str, Convert], ...] = (
     ("auto_wrap_policy", parallel.wrap_policy),
     ("transformer_layer_cls_to_wrap", given("dist.auto_wrap")),
     ("sharding_strategy", parallel.fsdp_options),
+    ("backward_prefetch", parallel.prefetch),
+    ("backward_prefetch_policy", parallel.prefetch),
     ("limit_all_gathers", flag("dist.limit_all_gathers")),
     ("activation_checkpointing", both(meanings.checkpointing, flag("dist.fsdp_checkpointing"))),
 )

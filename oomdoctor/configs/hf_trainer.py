@@ -45,6 +45,9 @@ FSDP_KEYS: Table = {
     "fsdp_config.offload_params": parallel.offload("dist.param_offload"),
     "fsdp_config.cpu_offload": parallel.offload("dist.param_offload"),
     "fsdp_config.fsdp_auto_wrap_policy": parallel.wrap_policy,
+    "fsdp_config.fsdp_backward_prefetch": parallel.prefetch,
+    "fsdp_config.fsdp_backward_prefetch_policy": parallel.prefetch,
+    "fsdp_config.backward_prefetch": parallel.prefetch,
     "fsdp_config.fsdp_transformer_layer_cls_to_wrap": given("dist.auto_wrap"),
 }
 KEYS: Table = {"label_names": nothing, **FSDP_KEYS}

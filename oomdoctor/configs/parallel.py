@@ -166,3 +166,12 @@ def gpu_list(value: Plain) -> Iterator[Claim]:
     number = scalars.as_count(value)
     if number is not None and 1 <= number <= 4096:
         yield Claim("gpu.count", number)
+
+
+def prefetch(value: Plain) -> Iterator[Claim]:
+    """Read FSDP1's `backward_prefetch`: BACKWARD_PRE or _POST gathers ahead, NO_PREFETCH not."""
+    said = (scalars.as_text(value) or "").lower().rpartition(".")[2]
+    if said in ("backward_pre", "backward_post", "1", "2"):
+        yield Claim("dist.prefetches", value=True)
+    elif said in ("no_prefetch", "none"):
+        yield Claim("dist.prefetches", value=False)

@@ -42,6 +42,7 @@ ROWS = (
     count("gen.prompt", "Tokens of the longest prompt.", obtain=CONFIG),
     count("gen.returns", "Answers for each prompt."),
     boolean("gen.caches", "Generation keeps keys and values."),
+    boolean("dist.prefetches", "FSDP1 gathers the next weights ahead in backward.", closed_by=C),
     boolean("dist.reshards", "FSDP frees gathered weights after forward.", closed_by=C),
     count("dist.bucket_mib", "Size of DDP's buckets in MiB.", closed_by=C),
 )

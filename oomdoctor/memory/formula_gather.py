@@ -49,6 +49,8 @@ class Unit:
         self.whole: list[Block] = []
         self.own: Block | None = None
         self.running = False
+        self.lingers = gathering.flat and len(trained) < len(held)
+        """Frozen flat weights are freed once the unit before has gathered its own."""
         for param, _ in held:
             param.unit = self
 
@@ -79,6 +81,8 @@ class Gathering:
         self.recomputes = job.checkpointing is not None
         self.carves = not self.flat and job.framework in CARVED and not self.whole
         like_trainer = job.framework in TRAINERS
+        said = job.sharding.prefetch
+        self.prefetches = not like_trainer if said is None else said
         self.narrow = job.amp is not None
         self.reduces = FP32 // 2 if self.narrow and not like_trainer else 1
         """How many times wider gradients are scattered than they are computed."""
@@ -160,7 +164,7 @@ class Gathering:
     def _before(self, unit: Unit, x: Value) -> Value:
         """Let the unit end in backward where the gradient of its input is there."""
         source = x.node
-        if not x.needs:
+        if not x.needs or unit.lingers:
             return x
 
         def back(grad: Block) -> Sequence[Handed]:
@@ -183,18 +187,17 @@ class Gathering:
 
     def _begin(self, unit: Unit) -> None:
         """Gather for backward, and the unit before ahead of its time."""
-        for other in self.units:
-            if other.running and other is not unit and other not in (self.root, self.tail):
-                self.end(other)
         unit.running = True
         place = self.order.index(unit) if unit in self.order else 0
         before = self.order[place - 1] if place else None
         if self.flat:
             if unit.weights is None:
                 unit.weights = self._flat(unit)
-            if before is not None and before.weights is None:
+            self._end_others(unit)
+            if self.prefetches and before is not None and before.weights is None:
                 before.weights = self._flat(before)
             return
+        self._end_others(unit)
         if unit.weights is None:
             buffer = unit.buffer or self.tape.block(unit.size, COMMUNICATION)
             unit.buffer = None
@@ -203,6 +206,12 @@ class Gathering:
             del buffer
         if before is not None and before.weights is None and not self.recomputes:
             before.buffer = self.tape.block(before.size, COMMUNICATION)
+
+    def _end_others(self, unit: Unit) -> None:
+        """End the units behind, which are done where the gradient of this one's output is there."""
+        for other in self.units:
+            if other.running and other is not unit and other not in (self.root, self.tail):
+                self.end(other)
 
     def end(self, unit: Unit) -> None:
         """Free a unit's weights, put its gradients together and scatter them."""

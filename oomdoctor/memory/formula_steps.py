@@ -92,7 +92,10 @@ class Steps:
         table = self.network.table
         count = sum(param.count * times for param, times in self.weights)
         count -= table.count if once and not table.trains else 0
-        most = LIVE + max(param.count for param, _ in self.weights)  # the last one passes the limit
+        live = self.job.sharding.live_values
+        layer = sum(p.count for p in self.network.groups[0].per_layer) if self.network.groups else 0
+        largest = max(param.count for param, _ in self.weights)  # the last one passes the limit
+        most = max(LIVE if live is None else live, layer) + largest
         return self.tape.block(min(count, most) * self.network.maker.width, COMMUNICATION)
 
     def _stored(self, param: Param) -> float:

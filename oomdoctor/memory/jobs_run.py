@@ -174,6 +174,8 @@ def sharding_of(said: Said) -> ShardingSpec:
         offload_params=(said.text("dist.param_offload") or "none") != "none",
         wrap="whole" if said.flag("dist.auto_wrap") is False else "layer",
         reshard=said.flag("dist.reshards") is not False,
+        prefetch=said.flag("dist.prefetches"),
+        live_values=said.count("zero.max_live") if kind == "zero3" else None,
     )
 
 
@@ -205,6 +207,8 @@ def image_of(said: Said, model: ModelSpec, task: str) -> int | None:
     vision = model.config.get("vision_config")
     inner = vision if isinstance(vision, dict) else model.config
     size = inner.get("image_size")
+    if inner.get("model_type") == "pixtral":
+        return None  # its size is the largest; pictures of any size are taken
     if task == "image-classification" or "vision_config" in model.config:
         if isinstance(size, int):
             return size

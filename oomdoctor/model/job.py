@@ -98,7 +98,8 @@ class ShardingSpec:
     `kind` is ddp, zero1, zero2, zero3, fsdp1, fsdp2 or "" (nothing is exchanged); `ranks` are
     data-parallel ranks. `bucket_bytes` is the size of a bucket of gradients; `overlap` says that
     ZeRO fills one while another is sent (None: as DeepSpeed has it). `wrap` says which modules
-    FSDP gathers as one (layer, whole).
+    FSDP gathers as one (layer, whole), `prefetch` whether FSDP1 gathers ahead in backward, and
+    `live_values` how many values ZeRO-3 lets be gathered (None: as the library has it).
     """
 
     kind: str = ""
@@ -112,6 +113,8 @@ class ShardingSpec:
     offload_params: bool = False
     wrap: str = "layer"
     reshard: bool = True
+    prefetch: bool | None = None
+    live_values: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,7 @@ class FlatShards(Single):
             cpu_offload=fsdp.CPUOffload(offload_params=self.offloads),
             auto_wrap_policy=self._policy(model),
             mixed_precision=self._precision(),
+            backward_prefetch=fsdp.BackwardPrefetch.BACKWARD_PRE if self._prefetches() else None,
             device_id=device if device.type == "cuda" else None,
             use_orig_params=self._like_trainer or is_adapted(model),
             sync_module_states=False,
@@ -60,6 +61,11 @@ class FlatShards(Single):
         if job.amp is not None and self._like_trainer:
             _widen(self._model)
         return self._model
+
+    def _prefetches(self) -> bool:
+        """Say whether weights are gathered ahead in backward: accelerate does not, torch does."""
+        said = self._job.sharding.prefetch
+        return not self._like_trainer if said is None else said
 
     def _policy(self, model: nn.Module) -> Any:
         from torch.distributed.fsdp import wrap

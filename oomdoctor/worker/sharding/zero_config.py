@@ -44,6 +44,8 @@ def _zero_of(job: Job, model: nn.Module) -> dict[str, Any]:
     if stage == STAGES["zero3"] and hidden is not None:
         zero["stage3_prefetch_bucket_size"] = int(PREFETCH * hidden * hidden)
         zero["stage3_param_persistence_threshold"] = KEPT * hidden
+    if stage == STAGES["zero3"] and sharding.live_values is not None:
+        zero["stage3_max_live_parameters"] = sharding.live_values
     if job.optimizer is not None and job.optimizer.offload is not None:
         zero["offload_optimizer"] = {"device": "cpu", "pin_memory": True}
     if sharding.offload_params and stage == STAGES["zero3"]:
