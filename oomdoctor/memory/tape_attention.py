@@ -59,8 +59,16 @@ def attend(tape: Tape, q: Value, k: Value, v: Value, way: Way) -> Value:
     """Compute attention; under autocast in its dtype."""
     if tape.autocast is not None:
         q, k, v = (cast(tape, one, tape.autocast) for one in (q, k, v))
-    eager = way.impl in ("eager", "math") or way.softcap
+    eager = way.impl in ("eager", "math") or way.softcap or _lacks_kernel(q, way)
     return _full(tape, q, k, v, way) if eager else _tiled(tape, q, k, v, way)
+
+
+def _lacks_kernel(q: Value, way: Way) -> bool:
+    """Say that SDPA has no kernel: flash takes 16 bits alone, and the other no shared keys.
+
+    With a mask transformers repeats the keys itself, so that the second one takes them.
+    """
+    return way.impl == "sdpa" and q.width == FP32 and way.kv_heads < way.heads and not way.masked
 
 
 def _tiled(tape: Tape, q: Value, k: Value, v: Value, way: Way) -> Value:
