@@ -222,6 +222,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "[gpu] exceeded max size of memory",
         "comfyui",
         "comfy/",
+        "!!! exception during processing",
         "stable-diffusion-webui",
         "invokeai",
         "stable-diffusion.cpp",

@@ -121,7 +121,7 @@ COUNTS = (
     Pattern("serve.total_tokens", "max_total_tokens=", rf"handle `max_total_tokens={COUNT}"),
 )
 FLAGS = (
-    Pattern("serve.eager", "enforce_eager=", r"enforce_eager=(?P<on>True|False)"),
+    Pattern("serve.eager", "enforce_eager=", r"(?<!['`\"])enforce_eager=(?P<on>True|False)"),
     Pattern("serve.eager", "disable_cuda_graph=", r"disable_cuda_graph=(?P<on>True|False)"),
     Pattern("gen.engine_sleep", "sleep mode freed", r"(?P<on>Sleep mode freed)"),
 )

@@ -79,6 +79,7 @@ ENGINES = (
     Word("[gpu] exceeded max size of memory", "openvino"),
     Word("comfyui", "diffusion-ui", _SPEAKS.format("comfyui")),
     Word("comfy/", "diffusion-ui"),
+    Word("!!! exception during processing", "diffusion-ui"),
     Word("stable-diffusion-webui", "diffusion-ui"),
     Word("invokeai", "diffusion-ui", _SPEAKS.format("invokeai")),
     Word("stable-diffusion.cpp", "diffusion-ui"),

@@ -93,7 +93,7 @@ def read(document: Document) -> Reading:
             continue
         for fact in _facts_of(document, line):
             found[fact.key] = fact
-    for fact in (*plan.buffer_facts(), *balance_facts(plan)):
+    for fact in (*plan.buffer_facts(), *plan.spread_facts(), *balance_facts(plan)):
         found[fact.key] = fact
     free, haystack = found.get("oom.free"), haystack_of(document)
     if free is not None and not any(haystack.has(word) for word in _AFTER_WEIGHTS):

@@ -127,6 +127,23 @@ class Plan:
                 "serve.devices", len(names), *quotes[:4], source="devices that the log names"
             )
 
+    def spread_facts(self) -> Iterator[Fact]:
+        """Yield how unevenly the devices are filled, whatever was free on them."""
+        names = sorted({name for name, _ in self.buffers if name != "host"})
+        loads = [load for name in names if (load := self.load_of(name)) is not None]
+        if len(loads) < 2 or min(load.bytes for load in loads) <= 0:
+            return
+        most = max(loads, key=lambda load: load.bytes)
+        least = min(loads, key=lambda load: load.bytes)
+        yield derived(
+            "serve.load_spread",
+            most.bytes / least.bytes,
+            most.quote,
+            least.quote,
+            source="buffers of the fullest device over those of the emptiest",
+            slack=0.01,
+        )
+
     def load_of(self, name: str) -> Amount | None:
         """Return what is planned for a device, the request that it refused included."""
         parts = [one for (device, _), one in self.buffers.items() if device == name]

@@ -152,7 +152,8 @@ REFUSALS: tuple[Sign, ...] = (
     ),
     _refused(
         ("memoryerror", "std::bad_alloc", "bad allocation"),
-        r"^\s*(?:\w+\.)*_?(?:Array)?MemoryError(?!\w)"
+        # a notebook heads its traceback with the type; the message stands at its end
+        r"^\s*(?:\w+\.)*_?(?:Array)?MemoryError(?!\w)(?!\s+Traceback \()"
         r"(?!.*(?:[Cc][Uu][Dd][Aa]|cuMem|hip|RMM|GPU|MEM_OBJECT_|OUT_OF_RESOURCES|device memory"
         r"|[NXHT]PU\b|METAL|\bfailed on [A-Z]))"
         r"|\bstd::bad_alloc\b(?!.*(?:CUDA|cuda|hip|out_of_memory|RMM))"

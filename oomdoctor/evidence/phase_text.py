@@ -6,15 +6,18 @@ Validation:  40%|████      | 4/10 [00:01<00:02]      tqdm with a descrip
 Saving model checkpoint to out/checkpoint-500
 Loading checkpoint shards:  33%|███▎      | 1/3
 Capturing CUDA graph shapes:  71%|███████▏  | 25/35  vLLM
+Error executing method 'load_model'. This might ...   a worker of an engine
 ```
 The last line that tells counts; a line of plain training progress says that the phase is over.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+import re
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
+from oomdoctor.evidence.phase_marks import MARKS, Names
 from oomdoctor.evidence.progress_lines import parse_progress
 from oomdoctor.record import NamedTuple
 
@@ -152,6 +155,7 @@ _OVER = (
     "loading model weights took",
     "model loading took",
     "graph capturing finished",
+    "memory profiling takes",
 )
 
 
@@ -227,7 +231,29 @@ def phase_at(document: Document, index: int) -> TextPhase | None:
         for words, phase in _WRAPPED:
             if words in lowered:
                 return TextPhase(phase, line, at)
+        if " method " in lowered:
+            told = _phase_of_method(lowered)
+            if told is not None:
+                return TextPhase(told, line, at)
     return None
+
+
+def _phase_of_method(lowered: str) -> str | None:
+    """Return the phase in which a worker runs the method that is said to have failed."""
+    named = _method().search(lowered)
+    if named is None:
+        return None
+    return next((phase for phase, names in _methods() if names.has(named[1])), "serve")
+
+
+@cache
+def _method() -> re.Pattern[str]:
+    return re.compile(r"(?:exception .{0,80}while processing|error executing) method '?(\w+)")
+
+
+@cache
+def _methods() -> tuple[tuple[str, Names], ...]:
+    return tuple((mark.phase, Names(mark.functions)) for mark in MARKS if mark.functions)
 
 
 def _starts(lowered: str, word: str) -> bool:

@@ -14,6 +14,8 @@
         hbm. Exceeded hbm capacity by 6.47G.
     Error allocating device buffer: Attempting to allocate 4.39G. That was not possible. There are
         2.30G free.; (0x0x0_HBM0)
+    RESOURCE_EXHAUSTED: Attempting to reserve 7.25G at the bottom of memory. That was not possible.
+        There are 5.50G free, 0B reserved, and 5.50G reservable.
     Could not allocate 10485760 bytes in memory 0x0x0_HBM0; 4374528 bytes allocatable, 14942208 ...
     Allocator (cuda_host_bfc) ran out of memory ...             pinned main memory
     failed to alloc 1073741824 bytes on host: CUDA_ERROR_OUT_OF_MEMORY: out of memory
@@ -167,7 +169,7 @@ SIGNS: tuple[Sign, ...] = (
     gpu(
         ("attempting to allocate", "attempting to reserve"),
         r"Attempting to (?:allocate|reserve) (?P<requested>[\d.]+[KMGT]?)\b.{0,60}?"
-        r"That was not possible\. There are (?P<free>[\d.]+[KMGT]?)\b",
+        r"That was not possible\.(?: There are (?P<free>[\d.]+[KMGT]?)\b)?",
         "other",
         "engine",
         family="xla",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from oomdoctor.facts.derivation import Inputs, Outcome, derives
@@ -13,6 +14,8 @@ LEAST_TOKENS = 256
 LEAST_VOCABULARY, MOST_VOCABULARY = 20_000, 600_000
 LEAST_ROWS = 100_000
 LEAST_BATCH = 4
+LEAST_ELEMENTS = 1 << 20
+_LARGEST_KERNEL = 11
 _FORMS_OF_TORCH = ("allocator", "preempted", "exabyte", "invalid-buffer", "nvml-assert")
 
 
@@ -63,6 +66,18 @@ def batch_buffer(facts: Inputs) -> Outcome | None:
     if len(shape) < 3 or rows < LEAST_BATCH or not shape[0].isdecimal():
         return None
     return Outcome(value=int(shape[0]) == rows, source="first dimension of the largest buffer")
+
+
+@derives("oom.layer_shape", reads=("oom.tensor_shape",))
+def layer_shape(facts: Inputs) -> Outcome:
+    """Whether it is what a layer makes of a batch, and no kernel, of which the first two are few.
+
+    Rows x places x channels in either order; a kernel of a convolution is 3 x 3 x inputs x outputs.
+    """
+    dims = _dims(facts)
+    kernel = len(dims) > 3 and max(dims[:2]) <= _LARGEST_KERNEL
+    value = len(dims) >= 3 and not kernel and math.prod(dims) >= LEAST_ELEMENTS
+    return Outcome(value=value, source="number and size of the dimensions")
 
 
 @derives("oom.table_shape", reads=("oom.tensor_shape",))
@@ -156,6 +171,7 @@ STEPS = (
     scores_shape,
     vocab_shape,
     batch_shape,
+    layer_shape,
     batch_buffer,
     table_shape,
     unused,

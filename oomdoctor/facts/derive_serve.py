@@ -36,6 +36,30 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.MULTILINE)
 
 
+_OWN_LINES = (
+    ("sglang", r"(?i)\bsglang/srt/|\bsglang::|mem[-_]fraction[-_]static"),
+    (
+        "vllm",
+        (
+            r"\b(?:EngineCore(?:_\w+)?|VllmWorker(?:Process)?|Worker_[TDP]P\d+\w*|RayWorkerWrapper)"
+            r" (?:rank=\d+ )?pid=\d|\bvllm/(?:v1|engine|worker|(?:model_)?executor|entrypoints)/"
+            r"|on startup is less than desired GPU memory utilization"
+        ),
+    ),
+)
+_TRAINERS = r"(?i)\b(?:trl|verl|openrlhf|rollouts?|actor|trainer|deepspeed|megatron|areal|slime)\b"
+
+
+@derives("job.framework", reads=("log.text",))
+def framework(facts: Inputs) -> Outcome | None:
+    """An engine that serves by itself: its own files and processes, and no trainer beside them."""
+    said = facts.text("log.text")
+    if not said or _compiled(_TRAINERS).search(said):
+        return None
+    named = next((name for name, words in _OWN_LINES if _compiled(words).search(said)), None)
+    return None if named is None else Outcome(named, "files and processes that the log names")
+
+
 @derives("serve.engine", reads=("job.framework", "serve.ggml", "job.text"))
 def engine(facts: Inputs) -> Outcome | None:
     """The framework of the config, the words of the job, or the lines of ggml."""
@@ -67,4 +91,4 @@ def says(facts: Inputs) -> Outcome:
     return Outcome("nothing", "no statement of a serving engine in the log")
 
 
-STEPS = (engine, flash_attention, says)
+STEPS = (framework, engine, flash_attention, says)

@@ -55,6 +55,7 @@ ROWS = (
     text("oom.tensor_shape", "Shape of the tensor that could not be allocated, `64x512x28x28`."),
     boolean("oom.scores_shape", "Its last two dimensions are equal, as attention scores' are."),
     boolean("oom.vocab_shape", "Its last dimension is as large as a vocabulary."),
+    boolean("oom.layer_shape", "It has rows, places and channels, as what a layer makes."),
     boolean("oom.batch_shape", "Its first dimension is the number of rows of a batch."),
     boolean("oom.table_shape", "It has the shape of a large table: very many rows of one vector."),
     size(

@@ -63,6 +63,9 @@ ROWS = (
         obtain=LOG,
     ),
     ratio("serve.emptiest_share", "The same of the device that it fills least, if it has several."),
+    ratio(
+        "serve.load_spread", "Bytes placed on the device that holds most over those on the least."
+    ),
     size("serve.required", "Bytes that the engine plans for all devices together.", obtain=LOG),
     size("serve.available", "Bytes that the engine found free on all devices together."),
     text("serve.tensor_split", "Shares of the devices as they were set by hand."),

@@ -186,3 +186,11 @@ def test_unlimited_locked_memory_is_told() -> None:
     text = "max locked memory           (kbytes, -l) unlimited"
 
     assert values(read_text(host_tables, text)) == {"host.memlock_unlimited": True}
+
+
+@pytest.mark.parametrize("quote", ["'", "`", '"'])
+def test_an_advice_on_graphs_is_no_setting(quote: str) -> None:
+    text = f"To run in eager mode, set {quote}enforce_eager=True{quote} in the CLI."
+
+    assert "serve.eager" not in values(read_text(vllm_log, text))
+    assert values(read_text(vllm_log, "config: enforce_eager=True, seed=0"))["serve.eager"] is True

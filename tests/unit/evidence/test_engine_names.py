@@ -61,3 +61,9 @@ def test_a_cache_that_is_shifted_fails_for_want_of_a_compute_buffer() -> None:
     text = "llama_kv_cache_update_impl: failed to allocate compute buffers"
 
     assert values(read_text(engine_name, text)).get("serve.failed_buffer") == "compute"
+
+
+def test_the_mark_of_a_workflow_that_failed_names_its_program() -> None:
+    text = "!!! Exception during processing !!! Allocation on device"
+
+    assert values(read_text(engine_name, text))["serve.engine"] == "diffusion-ui"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from oomdoctor.evidence import torch_oom
+from oomdoctor.evidence.readers import read_all
 from tests.unit.evidence.documents import document_of, raw_text
 
 if TYPE_CHECKING:
@@ -82,3 +83,15 @@ def test_a_library_s_message_is_one_failure_with_its_figures(
     assert [failure.kind for failure in failures] == ["gpu-oom"]
     facts = {fact.key: fact.value for fact in failures[0].facts}
     assert {key: facts.get(key) for key in expected} == expected
+
+
+def test_a_notebook_s_heading_does_not_hide_that_the_card_ran_out() -> None:
+    text = (
+        "-----------------------------------------------------------\n"
+        "MemoryError                       Traceback (most recent call last)\n"
+        "----> 1 frame = cudf.read_csv('rows.csv')\n\n"
+        "MemoryError: std::bad_alloc: CUDA error at: ../rmm/cuda_memory_resource.hpp70:"
+        " cudaErrorMemoryAllocation out of memory"
+    )
+
+    assert [failure.kind for failure in read_all(document_of(text)).failures] == ["gpu-oom"]

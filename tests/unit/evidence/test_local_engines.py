@@ -38,6 +38,7 @@ FIGURES: list[tuple[ModuleType, str, dict[str, Value]]] = [
             "serve.available": 17664 * MIB,
             "serve.fullest_share": 8192 / 7936,
             "serve.emptiest_share": 4608 / 9728,
+            "serve.load_spread": 8192 / 4608,
         },
     ),
     (

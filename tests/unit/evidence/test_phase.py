@@ -164,3 +164,29 @@ def test_the_line_after_the_message_may_say_that_a_model_was_loading(line: str) 
 
     assert found is not None
     assert found.phase == "load"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Exception in worker SomeWorker while processing method load_model.", "load"),
+        ("Error executing method 'determine_num_available_blocks'. This might", "serve-profile"),
+        ("ERROR [worker_base.py:1] Error executing method 'initialize_cache'.", "serve-start"),
+        ("Error executing method 'execute_model'. This might", "serve"),
+    ],
+)
+def test_the_method_of_a_worker_names_the_phase(line: str, expected: str) -> None:
+    found = phase_at(document_of(f"CUDA out of memory\n{line}"), 0)
+
+    assert found is not None
+    assert found.phase == expected
+
+
+def test_a_method_that_some_other_program_executes_says_nothing() -> None:
+    assert phase_at(document_of("CUDA out of memory\nexecuting the method load_model"), 0) is None
+
+
+def test_a_profile_that_was_taken_is_over() -> None:
+    text = "Starting profile run\nMemory profiling takes 4.1 seconds\nCUDA out of memory"
+
+    assert phase_before(document_of(text), 2) is None

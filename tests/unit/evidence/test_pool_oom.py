@@ -180,3 +180,13 @@ def test_a_size_near_two_to_the_47th_is_absurd() -> None:
 def test_a_library_that_cannot_start_is_one_failure_whichever_it_is(name: str) -> None:
     text = f"E cuda_dnn.cc:535] Could not create {name} handle: NOT_INITIALIZED"
     assert said(text)["oom.form"] == "cudnn-handle"
+
+
+def test_a_program_that_a_tpu_has_no_room_for_is_a_failure_without_what_is_free() -> None:
+    facts = said(
+        "RESOURCE_EXHAUSTED: Error loading program 'jit_step': Attempting to reserve 3.50G at the"
+        " bottom of memory. That was not possible."
+    )
+
+    assert facts["oom.requested"] == 7 << 29
+    assert "oom.free" not in facts

@@ -95,3 +95,17 @@ def test_a_tensor_with_a_row_for_each_row_of_the_batch_is_told(
     )
 
     assert (expected, expected) == (tensor["oom.batch_shape"], buffer["oom.batch_shape"])
+
+
+@pytest.mark.parametrize(
+    ("shape", "layer"),
+    [
+        ("64x112x112x64", True),
+        ("2x512x2048", True),
+        ("3x3x2048x512", False),
+        ("50000x512", False),
+        ("8x16x16x8", False),
+    ],
+)
+def test_a_tensor_of_rows_places_and_channels_is_a_layer_s(shape: str, layer: bool) -> None:
+    assert derived(oom__tensor_shape=shape)["oom.layer_shape"] is layer

@@ -5,6 +5,7 @@ import pytest
 from oomdoctor.facts.book import FactBook
 from oomdoctor.facts.derive import derive
 from oomdoctor.facts.given import parse_given
+from oomdoctor.model.core import Fact
 
 
 def derived(*given: str) -> FactBook:
@@ -76,3 +77,21 @@ def test_what_an_engine_said_stays() -> None:
     book = derived("log.text=step 3", "serve.says=no-cache-blocks")
 
     assert book.value("serve.says") == "no-cache-blocks"
+
+
+@pytest.mark.parametrize(
+    ("line", "framework"),
+    [
+        ("(EngineCore_DP0 pid=12) ERROR", "vllm"),
+        ('File "/opt/vllm/v1/worker/gpu_worker.py", line 3, in init_device', "vllm"),
+        ('File "/opt/sglang/srt/managers/scheduler.py", line 3, in __init__', "sglang"),
+        ('File "/opt/train.py", line 3, in step', None),
+        ("(EngineCore_DP0 pid=12) ERROR\n(rollout) trl step 1", None),
+    ],
+)
+def test_an_engine_s_own_lines_name_it_where_no_trainer_stands_beside_it(
+    line: str, framework: str | None
+) -> None:
+    book = derive(FactBook().add([Fact(key="log.text", value=line)]))
+
+    assert framework == book.value("job.framework")

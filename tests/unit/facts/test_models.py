@@ -20,6 +20,7 @@ from tests.unit.facts.stated import book
         ("NousResearch/Llama-2-7b-chat-hf", "meta-llama/Llama-2-7b-hf"),
         ("TheBloke/Llama-2-13B-chat-GPTQ", "meta-llama/Llama-2-13b-hf"),
         ("mistralai/Mistral-7B-Instruct-v0.3", "mistralai/Mistral-7B-v0.3"),
+        ("some/Mistral-Nemo-Instruct-2407", "mistralai/Mistral-Nemo-Base-2407"),
         ("google/gemma-3-4b-it", "google/gemma-3-4b-pt"),
         ("models--Qwen--Qwen2.5-3B/snapshots/0a1b", "Qwen/Qwen2.5-3B"),
         ("C:\\models\\Llama-2-7b-hf\\", "meta-llama/Llama-2-7b-hf"),
