@@ -66,7 +66,30 @@ _QWEN3 = {"head_dim": 128}
 SEEING: dict[str, Entry] = {
     "zai-org/GLM-4.6V-Flash": (
         *("Glm46VForConditionalGeneration", "vlm", 10292777472),
-        {"model_type": "glm46v"},
+        {
+            "model_type": "glm46v",
+            "text_config": decoder(
+                *("glm4v_text", (4096, 13696, 40, 32, 2), 151552),
+                rope_parameters={
+                    "rope_type": "default",
+                    "rope_theta": 1e4,
+                    "partial_rotary_factor": 0.5,
+                    "mrope_section": [8, 12, 12],
+                },
+            ),
+            "vision_config": {
+                "model_type": "glm4v_vision",
+                "depth": 24,
+                "hidden_size": 1536,
+                "num_heads": 12,
+                "patch_size": 14,
+                "spatial_merge_size": 2,
+                "temporal_patch_size": 2,
+                "out_hidden_size": 4096,
+                "intermediate_size": 13696,
+            },
+            "image_token_id": 151343,
+        },
     ),
     "Qwen/Qwen3-VL-2B-Instruct": (
         *("Qwen3VLForConditionalGeneration", "vlm", 2127532032),

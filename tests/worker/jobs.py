@@ -59,7 +59,7 @@ BART = made_up(
     vocab_size=3000,
     max_position_embeddings=256,
 )
-_TEXT = {
+TEXT = {
     **{name: value for name, value in CONFIG.items() if name != "model_type"},
     "head_dim": 16,
 }
@@ -68,25 +68,25 @@ QWEN_VL = made_up(
     model_type="qwen2_vl",
     image_token_id=2999,
     vision_start_token_id=2998,
-    text_config={"model_type": "qwen2_vl_text", **_TEXT, "rope_parameters": _TURNS},
+    text_config={"model_type": "qwen2_vl_text", **TEXT, "rope_parameters": _TURNS},
     vision_config={"depth": 2, "embed_dim": 64, "num_heads": 4, "hidden_size": 64, "mlp_ratio": 2},
 )
-_TOWER = {**_ENCODER, "image_size": 56, "patch_size": 14}
+TOWER = {**_ENCODER, "image_size": 56, "patch_size": 14}
 LLAVA = made_up(
     model_type="llava",
     image_token_index=2999,
     image_seq_length=16,
-    text_config={"model_type": "llama", **_TEXT},
-    vision_config={"model_type": "clip_vision_model", "projection_dim": 64, **_TOWER},
+    text_config={"model_type": "llama", **TEXT},
+    vision_config={"model_type": "clip_vision_model", "projection_dim": 64, **TOWER},
 )
 GEMMA_3 = made_up(
     model_type="gemma3",
     image_token_index=2999,
     mm_tokens_per_image=4,
-    text_config={"model_type": "gemma3_text", **_TEXT},
-    vision_config={"model_type": "siglip_vision_model", **_TOWER},
+    text_config={"model_type": "gemma3_text", **TEXT},
+    vision_config={"model_type": "siglip_vision_model", **TOWER},
 )
-_EXPERTS = {**_TEXT, "num_experts_per_tok": 2}
+_EXPERTS = {**TEXT, "num_experts_per_tok": 2}
 MIXTRAL = made_up(model_type="mixtral", num_local_experts=4, **_EXPERTS)
 QWEN_MOE = made_up(model_type="qwen3_moe", num_experts=8, moe_intermediate_size=32, **_EXPERTS)
 GPT_OSS = made_up(

@@ -79,9 +79,9 @@ def test_answers_to_a_picture_begin_with_it() -> None:
 def test_pictures_of_an_unknown_layout_are_named() -> None:
     text = {name: value for name, value in CONFIG.items() if name != "model_type"}
     vision = {"model_type": "clip_vision_model", "image_size": 56}
-    model = made_up(model_type="mllama", vision_config=vision, text_config=text)
+    model = made_up(model_type="llava_onevision", vision_config=vision, text_config=text)
 
-    with pytest.raises(UnsupportedError, match="mllama"):
+    with pytest.raises(UnsupportedError, match="llava_onevision"):
         recipe_of(job := replace(SEEING, model=model)).batch(job, rows=1, length=48)
 
 

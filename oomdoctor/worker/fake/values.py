@@ -169,6 +169,9 @@ class Values:
         if name == "all" or _asks_for_finite(name, arguments):
             for one in results:
                 self.learn(one, torch.ones((), dtype=one.dtype, device="cpu"))
+        elif _asks_for_padding(name, arguments):
+            for one in results:
+                self.learn(one, torch.zeros((), dtype=one.dtype, device="cpu"))
         elif name in BALANCED or name in CHOSEN:
             source = arguments[0]
             for one in results:
@@ -239,6 +242,16 @@ def _asks_for_finite(name: str, arguments: tuple[Any, ...]) -> bool:
         return arguments[0] is arguments[1]
     # another tensor is not compared here: that would be one more operator of the card
     return name == "ne" and isinstance(arguments[1], float) and arguments[1] == float("inf")
+
+
+def _asks_for_padding(name: str, arguments: tuple[Any, ...]) -> bool:
+    """Say that numbers are compared with zero: pictures of zeros alone are padding, others not."""
+    return (
+        name == "eq"
+        and len(arguments) > 1
+        and isinstance(arguments[1], float)
+        and arguments[1] == 0.0
+    )
 
 
 def _choices(name: str, source: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:

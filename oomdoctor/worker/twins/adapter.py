@@ -91,7 +91,7 @@ def _settings(lora: LoraSpec) -> dict[str, Any]:
 
 
 def _targets(names: tuple[str, ...]) -> str | list[str]:
-    """Return a text where it is "all-linear" or a pattern, else a list, as PEFT tells them apart."""
+    """Return a text where it is "all-linear" or a pattern, else a list: PEFT tells them apart."""
     only = names[0] if len(names) == 1 else ""
     pattern = only == "all-linear" or any(mark in only for mark in PATTERN)
     return only if pattern else list(names)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from oomdoctor.worker.errors import NeedsFilesError, UnsupportedError
+from oomdoctor.worker.observer import Silent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +50,12 @@ def config_of(job: Job, observer: Observer) -> Any:
     if job.labels is not None:
         config.num_labels = job.labels
     return config
+
+
+def whole_config(model: ModelSpec) -> dict[str, Any]:
+    """Return what a config.json says with what its class has by default."""
+    whole: dict[str, Any] = _plain_config(model, Silent()).to_dict()
+    return whole
 
 
 def _plain_config(model: ModelSpec, observer: Observer) -> Any:
