@@ -55,6 +55,8 @@ class Line:
             return False
         try:
             return bool(select.select([line], [], [], 0)[0]) and not line.recv(1)
+        except ConnectionError:  # it left before it had read all
+            return True
         except (OSError, ValueError):
             return False
 

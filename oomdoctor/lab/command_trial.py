@@ -35,7 +35,7 @@ HOOKS = Path(__file__).resolve().parents[1] / "inject" / "hooks"
 _LOOK_S = 0.1
 _AFTER_OOM_S = 10.0  # that a program has to fail of, until it is ended: ranks may wait for one
 _AFTER_ERROR_S = 20.0
-_AFTER_DONE_S = 3.0
+_AFTER_DONE_S = 10.0
 _COUNTED = "tensors of the host are counted as if they stood on a card; what an operator needs "
 _COUNTED += "inside itself, and the allocator's rounding, are not"
 # nothing of a trial goes to a service where its owner looks for real runs
