@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 SLOWER = 0.03
 """A value this much slower than the best is on the way down."""
+FAR_SLOWER = 0.8
+"""Of the speed of the best: below this, no value that is smaller still is tried."""
 ALIKE = 0.01
 """Between two values whose speeds differ by less, no faster one is looked for."""
 
@@ -94,15 +96,30 @@ def _next(tried: Tried, seen: set[int]) -> int | None:
         near = next((one for one in last if abs(one - step) <= step // 4), None)
         if near is None:
             return step
-        slow += speeds.get(near, 0.0) < speeds[best] * (1 - SLOWER)
+        share = speeds.get(near, 0.0) / speeds[best]
+        slow += 2 if share < FAR_SLOWER else share < 1 - SLOWER
     beside = [one for one in last if one < best][-1:] + [one for one in last if one > best][:1]
-    flat = speeds[best] * (1 - ALIKE)
-    gaps = [n for n in beside if not _close(n, best) and speeds.get(n, 0.0) < flat]
+    gaps = [n for n in beside if not _close(n, best) and _may_rise(speeds, n, best)]
     if not gaps:
         return None
     other = max(gaps, key=lambda one: speeds.get(one, 0.0))
     middle = (other + best) // 2
     return middle if middle not in seen else None
+
+
+def _may_rise(speeds: Mapping[int, float], other: int, best: int) -> bool:
+    """Say whether a faster value may lie between a position and the best.
+
+    Speed has one hill: between the two it stays below the line through what lies beyond `other`.
+    """
+    if other not in speeds or speeds[other] >= speeds[best] * (1 - ALIKE):
+        return False
+    beyond = [one for one in speeds if (one - other) * (other - best) > 0]
+    if not beyond:
+        return True
+    far = min(beyond, key=lambda one: abs(one - other))
+    slope = (speeds[other] - speeds[far]) / (other - far)
+    return speeds[other] + slope * (best - other) > speeds[best] * (1 + SLOWER)
 
 
 def _close(one: int, other: int) -> bool:
