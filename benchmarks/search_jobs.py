@@ -13,14 +13,14 @@ import random
 from typing import TYPE_CHECKING
 
 from oomdoctor.lab.simulated import FormulaBackend
-from oomdoctor.model.trial import Curve
+from oomdoctor.model.trial import FIT, Curve, TrialSpec
 from oomdoctor.record import dataclass
 from oomdoctor.search.axes import LINEAR, QUADRATIC, Axis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from oomdoctor.model.trial import Value
+    from oomdoctor.model.trial import TrialResult, Value
 
 JOBS = 400
 SEED = 20261130
@@ -69,6 +69,10 @@ class SimulatedJob:
             self.peak, cap_bytes=self.cap_bytes, noise_bytes=self.noise_bytes, seed=self.seed
         )
 
+    def trials(self) -> Trials:
+        """Return what a search may try."""
+        return Trials(self)
+
     def fits_within(self) -> tuple[int, int]:
         """Return the steps up to which every run fits, and up to which one may."""
         sure = self._last(self.cap_bytes - self.noise_bytes)
@@ -83,9 +87,32 @@ class SimulatedJob:
         return low
 
 
+class Trials:
+    """Trials of a job by steps of its axis, counted; a second run may come out otherwise."""
+
+    def __init__(self, job: SimulatedJob) -> None:
+        """Run nothing yet."""
+        self._axis = job.axis
+        self._backend = job.backend()
+        self._runs: dict[int, int] = {}
+        self.made: list[tuple[int, bool]] = []
+
+    def run(self, steps: int) -> TrialResult:
+        """Run one, whatever comes of it; 0 steps is nothing to run, and fits."""
+        repeat = self._runs[steps] = self._runs.get(steps, -1) + 1
+        values = {self._axis.name: steps * self._axis.step}
+        made = self._backend.run(TrialSpec(values=values, repeat=repeat), lambda _text: None)
+        self.made.append((steps, made.outcome == FIT))
+        return made
+
+    def fits(self, steps: int) -> bool:
+        """Run one and say whether it fits."""
+        return self.run(steps).outcome == FIT
+
+
 def jobs(count: int = JOBS, seed: int = SEED) -> list[SimulatedJob]:
     """Return the jobs, always the same ones."""
-    return [_job(number, random.Random(seed * 1000 + number)) for number in range(count)]
+    return [_job(one, random.Random(seed * 1000 + one)) for one in range(count)]  # noqa: S311 - made-up jobs
 
 
 def _largest(draw: random.Random) -> int:
