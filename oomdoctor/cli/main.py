@@ -42,6 +42,11 @@ COMMANDS = {
         "Predict the peak of a job without a card: what it is made of, where it fits.",
     ),
     "plan": Entry("oomdoctor.cli.plan", "command", "Find the settings that fit a model on a card."),
+    "bisect": Entry(
+        "oomdoctor.cli.bisect",
+        "command",
+        "Find the exact batch or length at which memory runs out, by few real trials.",
+    ),
     "snapshot": Entry(
         "oomdoctor.cli.snapshot", "group", "Read memory snapshots, and check the allocator model."
     ),
@@ -76,7 +81,7 @@ class Main(LazyGroup):
     cls=Main,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit status: 0 answered, 1 findings at --fail-on, 2 wrong use, 3 failure, "
-    "4 not enough evidence.",
+    "4 not enough evidence, 5 refused by the safety guard.",
 )
 @click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")
 def cli() -> None:

@@ -14,7 +14,7 @@ from oomdoctor.extras import Library, need
 from oomdoctor.render.escape import visible
 
 if TYPE_CHECKING:
-    from oomdoctor.render.page import Chart, Curve, Page
+    from oomdoctor.render.page import Chart, Curve, Page, Plot
 
 TEMPLATES = Path(__file__).parent / "templates"
 LEAST = 0.5
@@ -40,6 +40,7 @@ def _environment() -> Library:
     environment.filters["shown"] = visible
     environment.filters["widths"] = widths
     environment.filters["drawn"] = _drawn
+    environment.filters["plotted"] = _plotted
     return environment
 
 
@@ -47,6 +48,12 @@ def _drawn(curve: Curve) -> object:
     from oomdoctor.render.pictures_svg import drawn
 
     return drawn(curve)
+
+
+def _plotted(plot: Plot) -> object:
+    from oomdoctor.render.plot_svg import plotted
+
+    return plotted(plot)
 
 
 def widths(chart: Chart) -> list[str]:

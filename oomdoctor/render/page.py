@@ -96,6 +96,36 @@ class Curve:
     lines: tuple[tuple[str, float], ...] = ()
 
 
+class PlotPoint(NamedTuple):
+    """A measured point: where it lies, a word of `Plot.words` that decides its sign, its label."""
+
+    x: float
+    y: float
+    word: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """Points over an axis from zero on, with the line that was drawn through them.
+
+    `level` is a height to compare with, by name; `top` and `right` label the ends of the axes,
+    which lie at `height` and `width`. `words` are those of the points with what they mean: good and
+    bad in that order.
+    """
+
+    caption: str
+    across: str
+    points: tuple[PlotPoint, ...]
+    line: tuple[tuple[float, float], ...]
+    width: float
+    height: float
+    top: str
+    right: str
+    level: tuple[str, float] | None = None
+    words: tuple[tuple[str, str], ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
     """A part of the page: sentences first, then the pictures, then the figures."""
@@ -105,6 +135,7 @@ class Section:
     chart: Chart | None = None
     heat: HeatMap | None = None
     curve: Curve | None = None
+    plot: Plot | None = None
     table: Table | None = None
 
 

@@ -42,6 +42,10 @@ def _section(section: Section) -> list[str]:
         parts += [heat_table(section.heat, _cell)] if section.heat is not None else []
         if section.curve is not None:
             parts.append(code_block(plain(curve_lines(section.curve, Theme(width=WIDTH)))))
+    if section.plot is not None:
+        from oomdoctor.render.plot_text import plot_lines
+
+        parts.append(code_block(plain(plot_lines(section.plot, Theme(width=WIDTH)))))
     if section.table is not None:
         parts.append(_table(section.table))
     return [part for part in parts if part]

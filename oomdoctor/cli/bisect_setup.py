@@ -1,0 +1,242 @@
+"""What a command line of `bisect` comes to: axes, what runs, where, and what a trial is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from oomdoctor.cli.bisect_axes import axes_of, name_in_job, within_model
+from oomdoctor.cli.bisect_command import command_given, template_of
+from oomdoctor.cli.estimate_run import described_by
+from oomdoctor.errors import ProbeError
+from oomdoctor.estimating.cards import PLAIN
+from oomdoctor.estimating.describe import cards_asked
+from oomdoctor.estimating.engine import torch_is_there
+from oomdoctor.lab.job_values import job_at
+from oomdoctor.lab.keys import digest
+from oomdoctor.lab.protocol import encode
+from oomdoctor.model.trial import CommandSpec, TrialSpec
+from oomdoctor.probe import gpu
+from oomdoctor.record import NamedTuple, replace
+from oomdoctor.search.axes import HOST, QUADRATIC
+from oomdoctor.units import format_size, parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import BinaryIO
+
+    from oomdoctor.cli.bisect import Asked
+    from oomdoctor.cli.bisect_command import CommandTemplate
+    from oomdoctor.lab.guard import Allowed
+    from oomdoctor.model.job import CardSpec, Job
+    from oomdoctor.model.trial import Value
+    from oomdoctor.search.axes import Axis
+    from oomdoctor.search.rounds import Ask
+
+ON_NO_CARD = ("simulate", "formula")
+SPEED = "tokens-per-second"
+LEAST_CAP = 1 << 20
+
+
+class Setup(NamedTuple):
+    """A run before it begins. `outer` is there where a frontier is wanted.
+
+    `job` is what runs, or (beside a `template`) what the estimate is made of.
+    """
+
+    backend: str
+    inner: Axis
+    outer: Axis | None
+    job: Job | None
+    template: CommandTemplate | None
+    card: CardSpec | None
+    cap_bytes: int | None
+    steps: int
+    evaluates: bool
+    saves: bool
+    notes: tuple[str, ...] = ()
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """Return the axes, the outer one first."""
+        return (self.inner,) if self.outer is None else (self.outer, self.inner)
+
+    @property
+    def on_host(self) -> bool:
+        """Say whether the memory of the host decides."""
+        return self.inner.memory == HOST
+
+    def plan_digest(self, **more: object) -> str:
+        """Return what two runs have in common when one may go on with the other's journal."""
+        plain = self._asdict()
+        shown = {name: _plain(value) for name, value in plain.items() if name != "notes"}
+        return digest({**shown, **more})
+
+    def spec_of(self, allowed: Allowed) -> Callable[[Ask], TrialSpec]:
+        """Return what turns the values that a search asks for into a trial."""
+        cap = None if self.on_host else allowed.cap_bytes
+        if self.backend == "simulate" and self.card is not None and cap is not None:
+            cap = min(cap, self.card.total_bytes)
+        host_cap = None if self.backend in ON_NO_CARD else allowed.host_cap_bytes
+        if self.on_host and self.cap_bytes is not None:
+            host_cap = min(self.cap_bytes, host_cap or self.cap_bytes)
+
+        def spec_of(ask: Ask) -> TrialSpec:
+            return TrialSpec(
+                values=ask.values,
+                job=self.job_at(ask.values) if self.template is None else None,
+                command=self.command_at(ask.values),
+                card=self.card if self.backend in ("simulate", "virtual") else None,
+                steps=self.steps,
+                evaluates=self.evaluates,
+                saves=self.saves,
+                cap_bytes=cap,
+                host_cap_bytes=host_cap,
+                repeat=ask.repeat,
+            )
+
+        return spec_of
+
+    def job_at(self, values: Mapping[str, Value]) -> Job | None:
+        """Return the job at the values of a trial."""
+        if self.job is None:
+            return None
+        return job_at(self.job, {name_in_job(name): value for name, value in values.items()})
+
+    def command_at(self, values: Mapping[str, Value]) -> CommandSpec | None:
+        """Return the command at the values of a trial."""
+        return None if self.template is None else self.template.at(values)
+
+
+def setup_of(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Setup:
+    """Return what a command line comes to; UsageError says what it lacks."""
+    asked = cast("Asked", values)
+    words = command_given()
+    if not asked["axis"] and not asked["git_bisect"]:
+        raise click.UsageError("no axis: give --axis batch, or --axis NAME=LOW..HIGH")
+    axes = axes_of(asked["axis"])
+    job, cards = _described(values, needed=not words, stdin=stdin)
+    template = template_of(words, asked["edit"], [one.name for one in axes]) if words else None
+    if template is None:
+        if asked["edit"]:
+            raise click.UsageError("--edit changes what a command reads, and there is no command")
+        texts = dict(zip([one.name for one in axes], asked["axis"], strict=True))
+        axes = tuple(
+            one if job is None else within_model(one, job, texts[one.name]) for one in axes
+        )
+        for one in axes:
+            name_in_job(one.name)
+    backend, notes = _backend(asked, has_command=bool(words))
+    if asked["objective"] == SPEED and backend in ON_NO_CARD:
+        raise click.UsageError(
+            f"--objective {SPEED} needs trials that take their time: --backend cuda or cpu"
+        )
+    cap = _cap(asked["cap"])
+    inner, outer = _roles(axes)
+    return Setup(
+        backend=backend,
+        inner=inner,
+        outer=outer,
+        job=job,
+        template=template,
+        card=_card(backend, cards, cap),
+        cap_bytes=cap,
+        steps=asked["steps"],
+        evaluates=asked["evaluates"],
+        saves=asked["saves"],
+        notes=notes,
+    )
+
+
+def _described(
+    values: Mapping[str, object], *, needed: bool, stdin: BinaryIO | None
+) -> tuple[Job | None, tuple[CardSpec, ...]]:
+    """Return the job and the cards that are named; a command may go without a job."""
+    asked = cast("Asked", values)
+    if not needed and not (asked["configs"] or asked["model"] or asked["fact"]):
+        from oomdoctor.estimating.cards import cards_of
+
+        return None, cards_of(asked["gpu"])
+    source = described_by(values, stdin=stdin)
+    described = source.described()
+    if described.serving is not None and needed:
+        raise click.UsageError(
+            "trials of a server need its command: oomdoctor bisect --axis"
+            " gpu_memory_utilization -- vllm serve MODEL --gpu-memory-utilization"
+            " {gpu_memory_utilization}"
+        )
+    return described.job, cards_asked(asked["gpu"], described.book)
+
+
+def _backend(asked: Asked, *, has_command: bool) -> tuple[str, tuple[str, ...]]:
+    """Return where trials run, and why where nobody chose."""
+    if asked["backend"] is not None:
+        if has_command and asked["backend"] in ON_NO_CARD:
+            raise click.UsageError(
+                f"--backend {asked['backend']} knows jobs alone; a command runs on cuda, virtual"
+                " or cpu"
+            )
+        return asked["backend"], ()
+    try:
+        if gpu.devices():
+            return "cuda", ()
+    except ProbeError:
+        pass
+    if has_command:
+        raise click.UsageError(
+            "no card is seen here: give --backend cpu (tensors of the CPU, counted) or --backend"
+            " virtual --gpu NAME (no device, PyTorch's CUDA build)"
+        )
+    if torch_is_there() or asked["python"] is not None:
+        return "simulate", ("No card is seen here, so trials are simulated",)
+    return "formula", ("Neither a card nor torch is here, so trials are computed by formula",)
+
+
+def _cap(text: str | None) -> int | None:
+    if text is None:
+        return None
+    size = parse_size(text)
+    if size is None or size.bytes < LEAST_CAP:
+        raise click.UsageError(f"--cap {text!r}: expected a size such as 8GiB, 1 MiB or more")
+    return size.bytes
+
+
+def _roles(axes: tuple[Axis, ...]) -> tuple[Axis, Axis | None]:
+    """Return the axis whose edge is looked for and the one whose values are its rows.
+
+    Of batch and length the length has the rows; else the one that was named last.
+    """
+    if not axes:
+        from oomdoctor.search.axes import Axis
+
+        return Axis(name="run", low=1, high=1), None
+    if len(axes) == 1:
+        return axes[0], None
+    first, second = axes
+    if first.growth == QUADRATIC and second.growth != QUADRATIC:
+        return second, first
+    return first, second
+
+
+def _card(backend: str, cards: tuple[CardSpec, ...], cap: int | None) -> CardSpec | None:
+    if len(cards) > 1 and backend not in ("cuda", "cuda-twin"):
+        names = ", ".join(repr(one.name) for one in cards)
+        raise click.UsageError(f"--gpu: trials run on one card; give one of {names}")
+    if cards:
+        return cards[0]
+    if backend in ON_NO_CARD and cap is not None:
+        return replace(PLAIN, name=f"{format_size(cap)} card", total_bytes=cap)
+    if backend in (*ON_NO_CARD, "virtual"):
+        raise click.UsageError(
+            f"--backend {backend} needs a card: --gpu NAME or SIZE, or --cap SIZE"
+        )
+    return None
+
+
+def _plain(value: object) -> object:
+    if hasattr(value, "_field_names"):
+        return encode(value)
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return value

@@ -1,0 +1,254 @@
+"""A threshold laid out as a page: the edge and the safe value first, then what they rest on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.model.trial import CRASH, FIT, HOST_OOM, OOM, TIMEOUT
+from oomdoctor.render.bisect_pictures import frontier_heat, threshold_plot
+from oomdoctor.render.bisect_words import (
+    BACKENDS,
+    figures_words,
+    identity_words,
+    outcome_words,
+    value_words,
+    values_words,
+)
+from oomdoctor.render.estimate_words import job_words
+from oomdoctor.render.page import Figure, Page, Section, Table
+from oomdoctor.render.words import percent
+from oomdoctor.units import format_count, format_size
+
+if TYPE_CHECKING:
+    from oomdoctor.model.bisect import Bisected
+    from oomdoctor.model.trial import Bracket, Curve, SearchAnswer, TrialResult
+
+_UNRESOLVED = (CRASH, TIMEOUT)
+
+
+def bisect_page(made: Bisected) -> Page:
+    """Return the page of a run."""
+    return Page(
+        title=_title(made),
+        lead=_lead(made),
+        figures=_figures(made),
+        sections=tuple(
+            one
+            for one in (_curve(made), _frontier(made), _best(made), _trials(made), _slipped(made))
+            if one is not None
+        ),
+        notes=_notes(made),
+    )
+
+
+def _title(made: Bisected) -> str:
+    if made.answer is not None:
+        return edge_words(made.answer.bracket)
+    if made.frontier is not None and made.frontier.rows:
+        return f"The largest {made.frontier.inner} for each {made.frontier.outer}"
+    return "Nothing was found"
+
+
+def edge_words(bracket: Bracket) -> str:
+    """Print a bracket: `batch 37 fits, 38 does not`."""
+    name = bracket.axis
+    fits = None if bracket.fits_at is None else value_words(bracket.fits_at)
+    ooms = None if bracket.ooms_at is None else value_words(bracket.ooms_at)
+    if fits is None and ooms is None:
+        return f"{name}: no trial has told anything"
+    if ooms is None:
+        return f"{name} {fits} fits, and the range ends there"
+    if fits is None:
+        return f"{name} {ooms} does not fit, and nothing smaller was seen to"
+    return f"{name} {fits} fits, {ooms} does not"
+
+
+def _lead(made: Bisected) -> tuple[str, ...]:
+    found = []
+    if made.stopped:
+        found.append(f"Ended early: {made.stopped}. This is the best so far.")
+    if made.answer is not None:
+        found.append(_proof(made.answer))
+    found.append(f"{_subject(made)}; {BACKENDS.get(made.backend, made.backend)}.")
+    return tuple(found)
+
+
+def _proof(answer: SearchAnswer) -> str:
+    bracket = answer.bracket
+    if bracket.proven:
+        how = "twice" if bracket.fits == 2 else f"{bracket.fits} times"
+        step = "" if bracket.step == 1 else f" of {value_words(bracket.step)}"
+        return f"Proven: the lower value fitted {how}, the upper failed, one step{step} apart."
+    if bracket.fits_at is None or bracket.ooms_at is None:
+        return "The edge lies outside the range that was searched."
+    why = f": {answer.stopped}" if answer.stopped else ""
+    return f"Not proven: the edge lies between the two{why}."
+
+
+def _subject(made: Bisected) -> str:
+    if made.command is not None:
+        return f"The command `{' '.join(made.command.arguments)}`"
+    if made.job is not None:
+        return f"{made.job.model.name}: {job_words(made.job)}"
+    return "Trials"
+
+
+def _figures(made: Bisected) -> tuple[Figure, ...]:
+    found = []
+    answer = made.answer
+    if answer is not None:
+        if answer.safe_value is not None:
+            room = f"with {percent(answer.headroom)} of the memory left free"
+            safe = f"{answer.bracket.axis} {value_words(answer.safe_value)}"
+            found.append(Figure("safe value", safe, room))
+        if answer.curve is not None:
+            found.append(_growth(answer.curve, answer))
+    if made.limit_bytes is not None:
+        cap = made.cap_bytes is not None
+        what = "the cap of every trial" if cap else "what the allocator can have of the card"
+        found.append(Figure("limit", format_size(made.limit_bytes), what))
+    if made.card:
+        found.append(Figure("card", made.card))
+    ooms = sum(one.outcome in (OOM, HOST_OOM) for one in made.trials)
+    ran = f"{format_count(ooms)} out of memory, {made.seconds:.1f} s in all"
+    if made.replayed:
+        ran += f", {format_count(made.replayed)} from the journal"
+    found.append(Figure("trials", format_count(len(made.trials)), ran))
+    return tuple(found)
+
+
+def _growth(curve: Curve, answer: SearchAnswer) -> Figure:
+    """Return what one more of the axis takes, at the edge."""
+    at = answer.bracket.fits_at or (curve.points[-1][0] if curve.points else 1.0)
+    step = answer.bracket.step
+    more = curve.at(at + step) - curve.at(at)
+    name = "sample" if curve.axis == "batch" and step == 1 else f"{value_words(step)} {curve.axis}"
+    off = f"+-{format_size(curve.residual_bytes)}, " if curve.residual_bytes else ""
+    count = len(curve.points)
+    points = f"{off}{count} point{'s' * (count != 1)}, {curve.quantity} bytes"
+    where = f"at {value_words(at)}, " if curve.quadratic or curve.inverse else ""
+    sign = "+" if more >= 0 else "-"
+    return Figure(f"one {name} more", f"{sign}{format_size(abs(more))}", f"{where}{points}")
+
+
+def _curve(made: Bisected) -> Section | None:
+    if made.answer is None or made.answer.curve is None:
+        return None
+    curve = made.answer.curve
+    return Section(
+        title="The peak along the axis",
+        sentences=(formula_words(curve),),
+        plot=threshold_plot(made),
+    )
+
+
+def formula_words(curve: Curve) -> str:
+    """Print a curve: `reserved = 2.00 GiB + 0.50 GiB x batch`."""
+    words = [format_size(curve.constant)]
+    for factor, power in (
+        (curve.linear, f"x {curve.axis}"),
+        (curve.quadratic, f"x {curve.axis}^2"),
+        (curve.inverse, f"/ {curve.axis}"),
+    ):
+        if factor:
+            words.append(f"{format_size(factor)} {power}")
+    return f"Fitted: {curve.quantity} = {' + '.join(words)}."
+
+
+def _frontier(made: Bisected) -> Section | None:
+    frontier = made.frontier
+    if frontier is None or not frontier.rows:
+        return None
+    rows = tuple(_frontier_row(value, answer) for value, answer in frontier.rows)
+    return Section(
+        title=f"{frontier.inner} by {frontier.outer}",
+        heat=frontier_heat(made),
+        table=Table(
+            caption=f"For each {frontier.outer} the largest {frontier.inner} that fits",
+            headers=(frontier.outer, "fits", "fails", "safe", "proven", "trials"),
+            rows=rows,
+            numeric=frozenset({0, 1, 2, 3, 5}),
+        ),
+    )
+
+
+def _frontier_row(value: float, answer: SearchAnswer) -> tuple[str, ...]:
+    bracket = answer.bracket
+    fits, ooms = bracket.fits_at, bracket.ooms_at
+    inferred = "by the rows beside it" if bracket.inferred else ""
+    proven = "yes" if bracket.proven else inferred or "no"
+    return (
+        value_words(value),
+        "none" if fits is None else value_words(fits),
+        "none" if ooms is None else value_words(ooms),
+        "" if answer.safe_value is None else value_words(answer.safe_value),
+        proven,
+        format_count(len(answer.trials)),
+    )
+
+
+def _best(made: Bisected) -> Section | None:
+    best = made.best
+    if best is None or best.tokens_per_second is None:
+        return None
+    speed = format_count(round(best.tokens_per_second))
+    return Section(
+        title="The fastest that fits",
+        sentences=(f"{values_words(best.values)}: {speed} tokens per second.",),
+    )
+
+
+def _trials(made: Bisected) -> Section | None:
+    if not made.trials:
+        return None
+    rows = tuple(_trial_row(number, one) for number, one in enumerate(made.trials, 1))
+    marked = frozenset(at for at, one in enumerate(made.trials) if one.outcome != FIT)
+    return Section(
+        title="Trials",
+        table=Table(
+            caption="Every trial, in the order of the search",
+            headers=("", "values", "outcome", "peak", "time"),
+            rows=rows,
+            numeric=frozenset({0, 4}),
+            marked=marked,
+        ),
+    )
+
+
+def _trial_row(number: int, one: TrialResult) -> tuple[str, ...]:
+    return (
+        str(number),
+        values_words(one.values),
+        outcome_words(one),
+        ", ".join(figures_words(one)),
+        f"{one.seconds:.1f} s",
+    )
+
+
+def _slipped(made: Bisected) -> Section | None:
+    if made.answer is None or not made.answer.slipped:
+        return None
+    lines = tuple(
+        f"{values_words(one.values)}: {identity_words(one.identity) or outcome_words(one)}."
+        for one in made.answer.slipped
+    )
+    first = identity_words(made.answer.bracket.identity)
+    sentence = f"The edge is that of {first}; these trials failed otherwise."
+    return Section(title="Other failures", sentences=(sentence, *lines))
+
+
+def _notes(made: Bisected) -> tuple[str, ...]:
+    found = list(made.notes)
+    start = made.start
+    if start.engine is not None:
+        found.append(
+            f"Began with the estimate of the {start.engine} engine, which may be off by"
+            f" {percent(start.error)}"
+        )
+    elif start.why_not:
+        found.append(f"Began without an estimate: {start.why_not}")
+    if made.folder is not None:
+        found.append(f"Journal, output of the trials and run.sh are in {made.folder}")
+    assumed = {one: None for trial in made.trials for one in trial.assumptions}
+    found += [f"Assumed: {one}" for one in assumed]
+    return tuple(f"{one.rstrip('.')}." for one in found)
