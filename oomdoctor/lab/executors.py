@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import queue
-import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from oomdoctor.errors import GuardError
@@ -68,35 +68,35 @@ class SideBySide:
 
     def run(self, specs: Sequence[TrialSpec], hears: Hears) -> tuple[TrialResult, ...]:
         """Run trials wherever a place is free."""
+        from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+
         work: queue.SimpleQueue[tuple[int, TrialSpec]] = queue.SimpleQueue()
         for one in enumerate(specs):
             work.put(one)
         results: dict[int, TrialResult] = {}
-        failures: list[BaseException] = []
-        threads = [
-            threading.Thread(
-                target=_serve, args=(place, work, results, failures, hears), daemon=True
-            )
-            for place in self._places[: len(specs)]
-        ]
-        for thread in threads:
-            thread.start()
-        try:
-            while any(thread.is_alive() for thread in threads):
-                if failures:
-                    self._stop(str(failures[0]))
-                threads[0].join(_POLL_SECONDS)
-                threads.append(threads.pop(0))
-        except BaseException:
-            self._stop("interrupted")
-            for thread in threads:
-                thread.join()
-            raise
-        if failures:
-            raise failures[0]
+        with ThreadPoolExecutor(self.width, thread_name_prefix="oomdoctor-place") as pool:
+            served = [
+                pool.submit(_serve, place, work, results, hears)
+                for place in self._places[: len(specs)]
+            ]
+            try:
+                while wait(served, _POLL_SECONDS, FIRST_EXCEPTION).not_done:
+                    if any(one.done() and one.exception() for one in served):
+                        break
+            except KeyboardInterrupt:
+                self._stop("interrupted", work)
+                raise
+            failures = [error for one in served if one.done() and (error := one.exception())]
+            if failures:
+                self._stop(str(failures[0]), work)
+                raise failures[0]
         return tuple(results[number] for number in range(len(specs)))
 
-    def _stop(self, reason: str) -> None:
+    def _stop(self, reason: str, work: queue.SimpleQueue[tuple[int, TrialSpec]]) -> None:
+        """End the trials that run, and let no other begin."""
+        with suppress(queue.Empty):
+            while True:
+                work.get_nowait()
         for place in self._places:
             place.stop(reason)
 
@@ -105,19 +105,15 @@ def _serve(
     place: Place,
     work: queue.SimpleQueue[tuple[int, TrialSpec]],
     results: dict[int, TrialResult],
-    failures: list[BaseException],
     hears: Hears,
 ) -> None:
-    """Run trials in one place until there are none, or one place failed."""
-    while not failures:
+    """Run trials in one place until there are none."""
+    while True:
         try:
             number, spec = work.get_nowait()
         except queue.Empty:
             return
-        try:
-            results[number] = _run(place, spec, hears)
-        except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
-            failures.append(error)
+        results[number] = _run(place, spec, hears)
 
 
 def _run(place: Place, spec: TrialSpec, hears: Hears) -> TrialResult:

@@ -20,6 +20,7 @@ from oomdoctor.model.trial import CRASH, FIT, REFUSED, TrialResult, TrialSpec
 from oomdoctor.record import replace
 from oomdoctor.search.axes import Axis
 from oomdoctor.search.edge import find_edge
+from oomdoctor.search.frontier import find_frontier
 from oomdoctor.search.rounds import Ask
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 GIB = 1 << 30
 BATCH = Axis(name="batch", low=1, high=512)
+SEQ = Axis(name="seq", low=512, high=4096, step=512)
 EDGE = 37
 
 
@@ -196,6 +198,17 @@ def test_no_trial_starts_after_the_budget_of_seconds(tmp_path: Path) -> None:
 
     assert quiet.ran == []
     assert driven.answer.stopped == "the budget of 0 seconds is spent"
+
+
+def test_places_side_by_side_give_the_same_frontier(tmp_path: Path) -> None:
+    def rows(*backends: Any) -> list[tuple[float, float | None]]:
+        wanted = find_frontier(SEQ, BATCH, cap_bytes=cap(), width=max(len(backends), 1))
+        folder = tmp_path / str(len(backends))
+        with driving(folder, *backends) as (drive, _, _):
+            frontier = drive.run(wanted).answer
+        return [(at, answer.bracket.fits_at) for at, answer in frontier.rows]
+
+    assert rows() == rows(*(FormulaBackend(peak, cap_bytes=cap()) for _ in range(3)))
 
 
 class Waits(FormulaBackend):
