@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, cast
 
 from oomdoctor.cli.bisect_places import opened
@@ -13,7 +12,7 @@ from oomdoctor.lab.simulated import FormulaBackend
 from oomdoctor.lab.timeouts import MOST_SECONDS
 from oomdoctor.model.bisect import BisectPlan
 from oomdoctor.model.trial import TrialSpec
-from oomdoctor.search.edge import MOST_GUIDED, find_edge
+from oomdoctor.search.edge import find_edge, most_trials
 from oomdoctor.search.frontier import ladder
 from oomdoctor.search.rounds import run
 
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from oomdoctor.cli.bisect_search import Begun
     from oomdoctor.cli.bisect_setup import Setup
     from oomdoctor.model.trial import Value
-    from oomdoctor.search.axes import Axis
-
-_CLOSING = 3  # trials beside guessing and halving: the first, and the second run of the edge
 
 
 def planned(values: Mapping[str, object], *, stdin: BinaryIO | None) -> str:
@@ -89,9 +85,5 @@ def _expected(setup: Setup, wanted: Begun) -> tuple[Mapping[str, Value], ...]:
 
 def _most(setup: Setup) -> int:
     """Return how many trials there are where every guess misleads."""
-    each = _most_on(setup.inner)
+    each = most_trials(setup.inner)
     return each if setup.outer is None else each * len(ladder(setup.outer))
-
-
-def _most_on(axis: Axis) -> int:
-    return MOST_GUIDED + math.ceil(math.log2(axis.count + 1)) + _CLOSING

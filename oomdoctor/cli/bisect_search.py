@@ -44,7 +44,13 @@ def begun(setup: Setup, asked: Asked, allowed: Allowed, *, width: int) -> Begun:
     room = asked["headroom"]
     if setup.outer is not None:
         frontier = find_frontier(
-            setup.outer, setup.inner, cap_bytes=cap, estimate=rows, headroom=room, width=width
+            setup.outer,
+            setup.inner,
+            cap_bytes=cap,
+            estimate=rows,
+            error=start.error,
+            headroom=room,
+            width=width,
         )
         return Begun(frontier, start, limit)
     find = find_fastest if speed else find_edge

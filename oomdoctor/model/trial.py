@@ -155,7 +155,8 @@ class Curve:
     """A peak as a function of one axis: constant + linear x + quadratic x² + inverse / x, in bytes.
 
     `points` are (value, bytes) as measured; `residual_bytes` the largest distance from them.
-    `inverse` is there on an axis on which memory falls.
+    `inverse` is there on an axis on which memory falls. `estimated` says that too little was measured
+    for a fit: the curve is that of an estimate, moved through the point that was.
     """
 
     axis: str
@@ -166,6 +167,7 @@ class Curve:
     points: tuple[tuple[float, int], ...] = ()
     residual_bytes: int = 0
     inverse: float = 0.0
+    estimated: bool = False
 
     def at(self, value: float) -> float:
         """Return the bytes at a value of the axis."""

@@ -126,6 +126,8 @@ def _growth(curve: Curve, answer: SearchAnswer) -> Figure:
     off = f"+-{format_size(curve.residual_bytes)}, " if curve.residual_bytes else ""
     count = len(curve.points)
     points = f"{off}{count} point{'s' * (count != 1)}, {curve.quantity} bytes"
+    if curve.estimated:
+        points = f"estimated, {curve.quantity} bytes"
     where = f"at {value_words(at)}, " if curve.quadratic or curve.inverse else ""
     sign = "+" if more >= 0 else "-"
     return Figure(f"one {name} more", f"{sign}{format_size(abs(more))}", f"{where}{points}")
@@ -152,7 +154,8 @@ def formula_words(curve: Curve) -> str:
     ):
         if factor:
             words.append(f"{format_size(factor)} {power}")
-    return f"Fitted: {curve.quantity} = {' + '.join(words)}."
+    how = "Estimated, moved through what was measured" if curve.estimated else "Fitted"
+    return f"{how}: {curve.quantity} = {' + '.join(words)}."
 
 
 def _frontier(made: Bisected) -> Section | None:

@@ -52,7 +52,8 @@ def curve_of(tried: Tried, estimate: Curve | None = None) -> Curve | None:
         if not points or estimate is None:
             return None
         moved = points[0][1] - estimate.at(points[0][0])
-        return replace(estimate, constant=estimate.constant + moved, points=points)
+        constant = estimate.constant + moved
+        return replace(estimate, constant=constant, points=points, estimated=True)
     fit = fit_of(axis, measured)
     if fit is None:
         return None

@@ -9,6 +9,7 @@ misled the search halves what is left, so that it never takes long.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from oomdoctor.model.trial import REFUSED, Curve, Value
@@ -77,6 +78,15 @@ def find_edge(
         times=times,
     )
     return edge_of(Tried(axis.check()), known)
+
+
+def most_trials(axis: Axis) -> int:
+    """Return how many trials a search takes at most, where every guess misleads.
+
+    After the guided trials it doubles its way up and halves its way back; the first trial and the
+    second run of the edge come besides. Runs of the same values that differ may add to that.
+    """
+    return MOST_GUIDED + 2 * math.ceil(math.log2(axis.count + 1)) + 3
 
 
 def edge_of(tried: Tried, known: Known) -> Search[SearchAnswer]:

@@ -20,9 +20,9 @@ from oomdoctor.search.rounds import abreast
 from oomdoctor.search.tried import Tried
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from oomdoctor.model.trial import SearchAnswer, Value
+    from oomdoctor.model.trial import SearchAnswer
     from oomdoctor.search.axes import Axis
     from oomdoctor.search.rounds import Search
 
@@ -43,18 +43,19 @@ def find_frontier(
     outer_values: Sequence[float] | None = None,
     cap_bytes: float | None = None,
     estimate: Estimate | None = None,
+    error: float = ERROR,
     headroom: float = HEADROOM,
-    fixed: Mapping[str, Value] | None = None,
     width: int = 1,
 ) -> Search[Frontier]:
     """Search for the edge of each row; the rows known so far when it is stopped.
 
-    `estimate` gives the expected peak along the inner axis at a value of the outer one. Without
-    `outer_values` the rows are all values if they are few, else each twice the one before.
+    `estimate` gives the expected peak along the inner axis at a value of the outer one, with a
+    relative error. Without `outer_values` the rows are all values if they are few, else each twice
+    the one before.
     """
     values = ladder(outer.check()) if outer_values is None else outer_values
     positions = sorted({outer.position(one) for one in values})
-    known = Known(cap_bytes=cap_bytes, headroom=headroom, fixed=fixed or {}, width=width)
+    known = Known(cap_bytes=cap_bytes, error=error, headroom=headroom, width=width)
     rows = _Rows(outer, inner.check(), known, estimate)
     for level in _levels(positions):
         waiting = list(level)
@@ -150,7 +151,7 @@ class _Rows:
         caps = [one.cap(known.cap_bytes) for one in self._tried.values()]
         seen = [one.bytes for one in caps if one is not None]
         curve = None if self._estimate is None else self._estimate(value)
-        error = ERROR
+        error = known.error
         rows = [p for p, one in self._tried.items() if one.points()]
         if len(rows) > 1 or (rows and curve is None):
             error = _ERROR_OF_ROWS if len(rows) > 1 else _ERROR_OF_ONE
@@ -160,7 +161,7 @@ class _Rows:
             cap_bytes=seen[-1] if seen else known.cap_bytes,
             estimate=curve,
             error=error,
-            fixed={**known.fixed, self._outer.name: value},
+            fixed={self._outer.name: value},
         )
 
     def _curve(self, position: int) -> Curve | None:

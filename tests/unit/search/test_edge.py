@@ -21,7 +21,7 @@ from oomdoctor.model.trial import (
     TrialResult,
 )
 from oomdoctor.search.axes import HOST, QUADRATIC, Axis, axis_named
-from oomdoctor.search.edge import LARGEST_JUMP, find_edge
+from oomdoctor.search.edge import LARGEST_JUMP, find_edge, most_trials
 from oomdoctor.search.rounds import Ask, Stopped, run
 from tests.unit.search.trials import GIB, IDENTITY, by, fits_up_to, result
 
@@ -107,7 +107,8 @@ def test_a_search_takes_a_logarithmic_number_of_rounds(
 
     answer = run(find_edge(axis, **{**told, "width": 1}), trial)
 
-    assert len(answer.trials) <= 2 * math.log2(axis.count + 1) + 14
+    assert len(answer.trials) <= most_trials(axis)
+    assert most_trials(axis) <= 2 * math.log2(axis.count + 1) + 14
 
 
 @given(searches(), st.integers(0, 12))
@@ -202,6 +203,18 @@ def test_the_curve_goes_through_the_points() -> None:
     assert answer.curve.linear == pytest.approx(0.53 * GIB, rel=1e-6)
     assert answer.curve.constant == pytest.approx(4 * GIB, rel=1e-6)
     assert answer.curve.points[0] == (1, round(linear({"batch": 1})))
+
+
+def test_a_curve_through_a_single_point_says_that_it_is_an_estimate() -> None:
+    known = find_edge(BATCH, cap_bytes=CAP, estimate=LINEAR, error=0.001)
+    told = run(known, by(FormulaBackend(linear, cap_bytes=CAP))).curve
+    fitted = run(find_edge(BATCH, cap_bytes=CAP), by(FormulaBackend(linear, cap_bytes=CAP))).curve
+
+    assert told is not None
+    assert (len(told.points), told.estimated) == (1, True)
+    assert told.at(EDGE) == pytest.approx(told.points[0][1])
+    assert fitted is not None
+    assert not fitted.estimated
 
 
 def test_a_value_that_fails_when_it_is_run_again_does_not_fit() -> None:
