@@ -69,7 +69,8 @@ class FreeStacks:
             stack = own[position]
             if stack.first > index and self._lines_between(index, stack.first) > _LEAD_LINES:
                 break
-            if stack.frames and stack.first > index:
+            headed = stack.first == index and stack.ending is None
+            if stack.frames and (stack.first > index or headed):
                 after.append(stack)
         return self._take(after)
 
@@ -77,11 +78,9 @@ class FreeStacks:
         """Take the stack of another rank that breaks off next to the line of this one.
 
         Ranks run the same code, and people cut from what they all print at once: the frames of
-        one and the message of another stay.
+        one and the message of another stay, at times without the other's prefix.
         """
         rank = self._document.lines[index].rank
-        if rank is None:
-            return None
         peers = (
             stack
             for (_, other), own in self._stacks.items()

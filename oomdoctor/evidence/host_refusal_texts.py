@@ -51,7 +51,7 @@ WORKERS: tuple[Sign, ...] = (
         ("exited unexpectedly", "is killed by signal: "),
         r"DataLoader worker \(pid(?:\(s\))? [\d, ]+\) (?:exited unexpectedly|is killed by signal)",
         "other",
-        (("host.worker_killed", True),),
+        (("launch.worker_lost", True),),
         "worker",
     ),
     _shm(

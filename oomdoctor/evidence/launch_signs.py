@@ -6,6 +6,8 @@
     Normal   Killing    Container web failed liveness probe, will be restarted
     Worker exit type: SYSTEM_ERROR ... connection error code 2. End of file.
     nbclient.exceptions.DeadKernelError: Kernel died
+    RuntimeError: One or more background workers are no longer alive. Exiting. Please check ...
+    distributed.scheduler.KilledWorker: Attempted to run task 'f-1' on 4 different workers, but ...
     [..] Connection closed by peer [10.0.0.2]:33211
 
 The table is read by `host_signs`. Kills are in `host_kill_texts`.
@@ -93,12 +95,15 @@ LOST = (
         (
             *("connection error code 2", "unexpectedly terminated", "worker died"),
             *("terminated abruptly", "kernel died", "kernel appears to have died", "deadkernel"),
+            *("are no longer alive", "6 feet under", "killedworker", "died while running it"),
         ),
         r"unexpectedly exits with a connection error code 2"
         r"|managed by the executor was unexpectedly terminated"
         r"|worker died or was killed while executing a task|WorkerCrashedError: The worker died"
         r"|process in the process pool was terminated abruptly|\bkernel appears to have died"
-        r"|DeadKernelError|^\W{0,4}[Kk]ernel died\b",
+        r"|DeadKernelError|^\W{0,4}[Kk]ernel died\b"
+        r"|[Ww]orkers? (?:processes )?(?:is|are) (?:no longer alive|6 feet under)"
+        r"|\bKilledWorker: |workers,? (?:but )?all those workers died while running it",
         "lost",
         (("launch.worker_lost", True),),
         "lost",

@@ -163,6 +163,7 @@ _OVER = (
 _WRAPPED = (
     ("when warming up sampler", "serve-profile"),
     ("failed to clone() tensor", "save"),
+    ("entry could point to invalid memory regions", "save"),
     ("capture cuda graph failed", "graph-capture"),
     ("alloc_tensor_range: failed", "load"),
     ("error loading model", "load"),

@@ -22,11 +22,12 @@ from oomdoctor.evidence import (
     pool_oom,
     torch_disguises,
     torch_oom_other,
+    torn_oom,
 )
 from oomdoctor.evidence.events import Event, absorb, fact, merged
 from oomdoctor.evidence.haystack import LAST_LINES, MOST_LINES, haystack_of
 from oomdoctor.evidence.recovery import unanswered
-from oomdoctor.evidence.signs import Hit, event_of, gpu, hits
+from oomdoctor.evidence.signs import event_of, hits
 from oomdoctor.evidence.work_lines import WorkLines
 from oomdoctor.model.core import Reading
 from oomdoctor.record import replace
@@ -68,7 +69,6 @@ _SAME_MESSAGE_LINES = 200
 _WARNINGS_OPEN = 64
 _GAP_LINES = 4000
 _PIN_LINES = 14
-_TORN_CLASS = r"\btorch\.(?:cuda\.)?OutOfMemoryError(?P<rest>\s*(?::.*)?)$"
 
 
 @cache
@@ -82,7 +82,7 @@ def read(document: Document) -> Reading:
     messages = _messages(haystack)
     taken = frozenset(at for one in messages for at in _covered(document, one))
     others = [event_of(document, hit) for hit in hits(haystack, SIGNS, taken=taken)]
-    torn = _torn(haystack, taken)
+    torn = torn_oom.events_in(haystack, messages, taken)
     told = unanswered(haystack, _with_warnings(merged([*messages, *others, *torn])))
     events = [event for event in told if event.family != pool_oom.WARNING]
     if not any(event.failure.kind == "gpu-oom" for event in events):
@@ -147,23 +147,6 @@ def _place(failure: Failure) -> tuple[object, ...]:
         if one.key == "oom.backend":
             return tuple((quote.line, quote.column) for quote in one.quotes[:1])
     return ()
-
-
-def _torn(haystack: Haystack, taken: frozenset[int]) -> Iterator[Event]:
-    """Yield events for PyTorch's exception class whose message was cut off right behind it."""
-    document = haystack.document
-    for index in haystack.lines_with(("outofmemoryerror",)):
-        if index in taken:
-            continue
-        text = document.lines[index].text
-        found = re.search(_TORN_CLASS, text)
-        if found is None or re.match(r"\s*(?:except|raise|if|from|import)\b", text):
-            continue
-        rest = "".join(found["rest"].split())
-        if any(f":{name}outofmemory".startswith(rest) for name in ("CUDA", "HIP", "XPU")):
-            backend = {"H": "hip", "X": "xpu"}.get(rest[1:2], "cuda")
-            sign = gpu((), "", backend, "allocator")
-            yield event_of(document, Hit(index, sign, found))
 
 
 def _with_warnings(events: list[Event]) -> list[Event]:

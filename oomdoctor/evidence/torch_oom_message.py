@@ -57,6 +57,8 @@ _NAMED = ("CUDA", "HIP", "XPU", "NPU", "MUSA")
 _NO_CAP_BYTES = 2**60
 """cudaMallocAsync prints 2^64 - 1 bytes as the limit where none is set."""
 
+_NOT_COUNTED_BYTES = 1 << 20
+"""A process with less than that is one whose memory NVML does not tell, as from a container."""
 _LOOK_BACK = 400
 _AROUND = 300
 _PLAIN_END = r"[.!]?(?:['\")\]]*\s*$|\s+[^a-z])"
@@ -64,7 +66,10 @@ _PLAIN_START = r"(?:^|(?:Error|Exception|error|exception)\(?['\"]?\s*:?\s*['\"]?
 _PROSE = (
     r"\b(?:raise|except|if|elif|assert|avoid|prevent|when|see|seeing|hit|get|getting|causes?)\b"
 )
-_CAUGHT_BEFORE = ("failedtoclone()tensor", "ranoutofmemorywithexception", "caughtoom")
+_CAUGHT_BEFORE = (
+    *("failedtoclone()tensor", "entrycouldpointtoinvalidmemoryregions"),
+    *("ranoutofmemorywithexception", "caughtoom"),
+)
 _CAUGHT_AFTER = (
     "ranoutofmemory,retrying",
     "ranoutofmemory,skipping",
@@ -209,6 +214,8 @@ def _figures(run: Run, found: list[Clause]) -> Iterator[Fact]:
             continue
         if one.name == "pool_allowed" and size.bytes >= _NO_CAP_BYTES:
             continue
+        if one.name == "this_process" and size.bytes < _NOT_COUNTED_BYTES:
+            continue
         seen.add(key)
         yield fact(key, size.bytes, run.quotes(one.start, one.end), slack=size.slack_bytes)
 
@@ -221,6 +228,9 @@ def _processes(run: Run, found: list[Clause]) -> Iterator[Fact]:
         return
     quotes = [quote for _, group in sized for quote in group]
     largest, of_largest = max(sized, key=lambda pair: pair[0].bytes)
+    if largest.bytes < _NOT_COUNTED_BYTES:
+        yield fact("oom.listed_processes", len(sized), quotes)
+        return
     total = sum(size.bytes for size, _ in sized)
     slack = sum(size.slack_bytes for size, _ in sized)
     yield fact("oom.listed_processes", len(sized), quotes)

@@ -120,7 +120,7 @@ ROWS = (
         "host.shm_error",
         "The shared-memory mount was too small: bus error, ENOSPC, posix_fallocate.",
     ),
-    boolean("host.worker_killed", "A DataLoader worker was killed or exited unexpectedly."),
+    boolean("host.worker_killed", "A DataLoader worker was killed by signal 9 or 7."),
     boolean("host.allocation_failed", "An allocation of host memory failed (CPU allocator, mmap)."),
     size("host.requested", "Bytes that a failed allocation of host memory asked for."),
     boolean("host.pinned_failed", "Page-locked (pinned) host memory could not be had."),

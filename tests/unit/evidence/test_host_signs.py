@@ -18,7 +18,7 @@ SIGNS = [
     ("RuntimeError: DataLoader worker (pid 5) is killed by signal: Bus error. It is", "shm",
      {"host.worker_killed": True, "host.shm_error": True}),
     ("RuntimeError: DataLoader worker (pid(s) 5, 6) exited unexpectedly", "other",
-     {"host.worker_killed": True}),
+     {"launch.worker_lost": True}),
     (("ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient "
      "shared memory (shm)."), "shm", {"host.shm_error": True}),
     ("NCCL WARN Call to posix_fallocate failed : No space left on device", "shm",

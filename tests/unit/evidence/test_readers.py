@@ -106,6 +106,14 @@ def test_frames_that_break_off_behind_it_serve_the_message_of_another_rank() -> 
     assert (failure.rank, value(failure, "run.phase")) == (3, "forward")
 
 
+def test_frames_that_break_off_serve_a_message_that_lost_its_rank() -> None:
+    lines = raw_text("tracebacks", "frames_of_one_rank_message_of_another.txt").splitlines()
+    message = lines[-1].partition("]: ")[2]
+    failure = read("\n".join([message, *lines[:-1]])).failures[0]
+
+    assert (failure.rank, value(failure, "run.phase")) == (None, "forward")
+
+
 def test_frames_that_break_off_serve_the_message_of_another_rank() -> None:
     failure = trace("frames_of_one_rank_message_of_another").failures[0]
 

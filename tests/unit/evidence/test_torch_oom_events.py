@@ -73,3 +73,50 @@ def test_two_messages_in_one_line_are_two_events() -> None:
     assert [round(6.1 * 2**30), round(5.2 * 2**30)] == [
         one.value for failure in failures for one in failure.facts if one.key == "torch.allocated"
     ]
+
+
+def test_a_class_whose_message_stands_in_the_next_line_is_one_event() -> None:
+    text = f"torch.OutOfMemoryError:\n{MESSAGE.format(allocated='6.10').partition(' ')[2]}"
+
+    failures = torch_oom.read(document_of(text)).failures
+
+    given = [one.value for one in failures[0].facts if one.key == "oom.figures_given"]
+    assert (len(failures), given) == (1, [True])
+
+
+def test_a_notebook_heading_announces_a_message_that_was_cut_off() -> None:
+    heading = "OutOfMemoryError                          Traceback (most recent call last)"
+    ended = f"{heading}\n{MESSAGE.format(allocated='6.10')}"
+
+    cut, whole = (torch_oom.read(document_of(text)).failures for text in (heading, ended))
+
+    assert (len(cut), len(whole)) == (1, 1)
+
+
+def test_processes_without_a_size_are_counted_and_weigh_nothing() -> None:
+    """Inside a container the driver does not tell what a process holds."""
+    text = (
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 90.00 MiB. GPU 0 has a total"
+        " capacity of 47.50 GiB of which 30.00 MiB is free. Process 41 has 0 bytes memory in use."
+        " Process 42 has 0 bytes memory in use. Including non-PyTorch memory, this process has 0"
+        " bytes memory in use. Of the allocated memory 11.20 GiB is allocated by PyTorch, and 60.00"
+        " MiB is reserved by PyTorch but unallocated."
+    )
+
+    (failure,) = torch_oom.read(document_of(text)).failures
+
+    facts = {one.key: one.value for one in failure.facts}
+    missing = {"oom.this_process", "oom.listed_processes_bytes", "oom.largest_process"} - set(facts)
+    assert (facts["oom.listed_processes"], len(missing)) == (2, 3)
+
+
+def test_a_warning_of_a_state_dict_is_caught_where_its_start_was_cut_off() -> None:
+    text = (
+        "k_proj.weight on rank 2. This may mean that this state_dict entry could point to invalid"
+        " memory regions after returning from state_dict() call if this parameter is managed by"
+        f" FSDP. Error: {MESSAGE.format(allocated='6.10').partition(' ')[2]}"
+    )
+
+    (failure,) = torch_oom.read(document_of(text)).failures
+
+    assert [one.value for one in failure.facts if one.key == "oom.caught"] == [True]
