@@ -86,9 +86,10 @@ def source_of(
 def job_of_book(book: FactBook) -> Described:
     """Return the job that a book describes; UsageError says what it lacks."""
     from oomdoctor.memory.jobs import completed, job_of_completed
+    from oomdoctor.memory.jobs_task import with_framework
     from oomdoctor.memory.serving_names import engine_of, named
 
-    book = named(book)
+    book = with_framework(named(book))
     full = completed(book)
     engine = engine_of(full)
     if engine is not None:

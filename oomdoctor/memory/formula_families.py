@@ -30,6 +30,16 @@ _BERT = {
     "tied": True,
     "pooler": True,
 }
+_PICTURES = {**_GPT, "kind": "vision", "positions": "learned", "fused_qkv": False, "vocab": 0}
+TRANSLATORS = ("bart", "mbart", "m2m_100", "pegasus", "marian")
+_TRANSLATOR = {
+    **_GPT,
+    "kind": "seq2seq",
+    "positions": "learned",
+    "fused_qkv": False,
+    "dropout": 0.1,
+    "tied": True,
+}
 FAMILIES: Mapping[str, dict[str, Any]] = {
     "gpt2": {
         **_GPT,
@@ -65,6 +75,7 @@ FAMILIES: Mapping[str, dict[str, Any]] = {
         "bias": False,
         "qkv_bias": False,
         "tied": True,
+        "broadcasts": True,
     },
     "gpt_neox": {**_GPT, "parallel": True, "joins": True},
     "phi": {
@@ -103,9 +114,23 @@ FAMILIES: Mapping[str, dict[str, Any]] = {
     "distilbert": {**_BERT, "pooler": False},
     "electra": _BERT,
     "deberta-v2": {**_BERT, "positions": "relative", "pooler": False},
-    "vit": {**_GPT, "kind": "vision", "positions": "learned", "fused_qkv": False, "vocab": 0},
+    "vit": _PICTURES,
     "t5": {"kind": "seq2seq", "act": "output", "positions": "relative", "dropout": 0.1},
     "mt5": {"kind": "seq2seq", "positions": "relative", "dropout": 0.1},
+    "longt5": {"kind": "seq2seq", "positions": "relative", "dropout": 0.1},
+    "bart": {**_TRANSLATOR, "first_norms": False, "post_norms": True},
+    **dict.fromkeys(("mbart", "m2m_100", "pegasus"), _TRANSLATOR),
+    "marian": {**_TRANSLATOR, "first_norms": False, "post_norms": True},
+    "mpnet": _BERT,
+    "modernbert": {
+        "kind": "encoder",
+        "norm": "layer",
+        "fused_qkv": True,
+        "fused_gate": True,
+        "tied": True,
+    },
+    "dinov2": _PICTURES,
+    "beit": _PICTURES,
     "whisper": {**_GPT, "kind": "seq2seq", "positions": "learned", "fused_qkv": False},
 }
 LIKE_LLAMA = (

@@ -137,6 +137,7 @@ class Runner:
             softcap=shape.softcap,
             scattered=shape.joins,
             biased=shape.positions == "relative" and shape.kind == "seq2seq",
+            broadcasts=shape.broadcasts,
         )
 
     def _latent(self, x: Value, made: Attention) -> Value:

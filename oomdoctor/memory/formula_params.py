@@ -5,8 +5,10 @@ Layers are equal, so that one layer's weights stand for all of their kind.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from oomdoctor.facts.derive_lint_memory import at_least
 from oomdoctor.memory.formula_gather import FP32, KINDS, TRAINERS
 from oomdoctor.memory.tape import Param
 from oomdoctor.record import NamedTuple
@@ -33,6 +35,15 @@ _ALIASES = {
 }
 
 
+def packs_plain_alone(job: Job) -> bool:
+    """Say that only torch's own linear layers are packed: bitsandbytes under transformers 5.
+
+    There experts are two tensors of a layer, and Falcon's linear layers a class of its own.
+    """
+    known = job.quant is not None and job.quant.kind in ("nf4", "fp4", "int8")
+    return known and at_least(job.versions.get("transformers", "5"), (5,))
+
+
 class Linear(NamedTuple):
     """A linear layer with its bias and adapter."""
 
@@ -43,6 +54,11 @@ class Linear(NamedTuple):
     bias: Param | None = None
     down: Param | None = None
     up: Param | None = None
+
+
+COPY = ".copy"
+"""What the name of a trained copy of a weight ends with (`modules_to_save`)."""
+_PARTS = ("self_attn", "mlp", "attention", "attn")
 
 
 class Maker:
@@ -61,13 +77,16 @@ class Maker:
         self.narrows = job.amp is not None and job.sharding.kind in KINDS
         self.widens = self.narrows and job.framework in TRAINERS
         self.params: list[Param] = []
+        self.bases: dict[str, Param] = {}
 
     def weight(self, name: str, count: int, *, linear: bool = False) -> Param:
         """Return a weight; a linear one of a quantised base is packed."""
-        packed = linear and self.job.quant is not None
-        trains = self.trains or self._saved(name)
+        packed = linear and self.job.quant is not None and not self._left_wide(name)
         width = self.width if packed else self.rest
-        return self._made(name, count, width, trains=trains, quantised=packed)
+        if self._saved(name):  # PEFT trains a copy, and keeps the weight
+            self.bases[name] = self._made(name, count, width, trains=False, quantised=packed)
+            return self._made(f"{name}{COPY}", count, self.rest, trains=True)
+        return self._made(name, count, width, trains=self.trains, quantised=packed)
 
     def _made(
         self, name: str, count: int, width: int, *, trains: bool, quantised: bool = False
@@ -87,6 +106,11 @@ class Maker:
             weight.quantised = False
             weight.stored = self.rest
             weight.width = 2 if self.narrows else self.rest
+
+    def _left_wide(self, name: str) -> bool:
+        """Say that bitsandbytes leaves a weight as it is: one of no plain linear layer."""
+        own = ".experts." in name or self.job.model.config.get("model_type") == "falcon"
+        return own and packs_plain_alone(self.job)
 
     def _saved(self, name: str) -> bool:
         lora = self.job.lora
@@ -131,9 +155,19 @@ def targeted(lora: LoraSpec, name: str, *, fused: bool) -> bool:
         ends = target.rpartition(".")[2]
         if target in names or ends in names:
             return True
-        if any(mark in target for mark in "*|\\(") and any(one in target for one in names):
+        if any(mark in target for mark in "*|\\^$+?(") and _matches(target, name, names):
             return True
     return False
+
+
+def _matches(pattern: str, name: str, names: tuple[str, ...]) -> bool:
+    """Say whether a pattern is that of a whole path, as PEFT asks; a broken one matches nothing."""
+    layer = name.rpartition(".")[0]
+    paths = (f"model.{layer}.{part}.{one}" for part in _PARTS for one in names)
+    try:
+        return any(re.fullmatch(pattern, path) is not None for path in paths)
+    except re.error:
+        return False
 
 
 class Attention(NamedTuple):

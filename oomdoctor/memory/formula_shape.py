@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from oomdoctor.memory.formula_families import FAMILIES, LIKE_LLAMA
+from oomdoctor.memory.formula_families import FAMILIES, LIKE_LLAMA, TRANSLATORS
 from oomdoctor.record import dataclass, replace
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ class Shape:
     saves: its input, its output, or five values where it is written in Python. `post_norms` are
     norms behind attention and feed-forward as well, `first_norms` those before them. `experts`
     of `expert_width` stand in every `expert_step`-th layer after the first `dense` ones.
-    `encoder` layers come before the decoder's in an encoder-decoder.
+    `encoder` layers come before the decoder's in an encoder-decoder. `broadcasts` says that shared
+    keys reach SDPA as they are, which takes its kernels from it.
     """
 
     kind: str = "decoder"
@@ -61,6 +62,7 @@ class Shape:
     rope_dim: int = 0
     value_dim: int = 0
     softcap: bool = False
+    broadcasts: bool = False
     final_softcap: bool = False
     embedding: int = 0
     encoder: int = 0
@@ -186,19 +188,21 @@ def _special(shape: Shape, kind: str, text: Mapping[str, Any]) -> Shape:
             "value_dim": text.get("v_head_dim", 128),
             "kv_heads": shape.heads,
         }
-    if kind in ("t5", "mt5", "umt5"):
+    if kind in ("t5", "mt5", "umt5", "longt5"):
         made["encoder"] = shape.layers
         made["layers"] = text.get("num_decoder_layers") or shape.layers
         gated = str(text.get("feed_forward_proj", "relu")).startswith("gated")
         made |= {"gated": gated, "act": "python" if gated else "output", "tied": True}
+    if kind in TRANSLATORS:
+        made |= {"encoder": text.get("encoder_layers") or shape.layers, "tied": True}
     if kind == "whisper":
         made["encoder"] = text.get("encoder_layers") or shape.layers
         made |= {"encoder_tokens": text.get("max_source_positions") or 1500, "tied": True}
     if kind == "opt" and text.get("word_embed_proj_dim"):
         made["embedding"] = text["word_embed_proj_dim"]
     if kind == "falcon" and text.get("new_decoder_architecture"):
-        made["one_norm"] = False
-    if kind == "vit":
+        made |= {"one_norm": False, "broadcasts": False}
+    if kind in ("vit", "dinov2", "beit"):
         patch, image = text.get("patch_size") or 16, text.get("image_size") or 224
         made |= {"patch": patch, "image": image, "places": (image // patch) ** 2 + 1}
     return replace(shape, **made)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.facts.derive_lint_memory import at_least
 from oomdoctor.memory import formula_optimizer, formula_serving
 from oomdoctor.memory.formula_network import Network
+from oomdoctor.memory.formula_params import COPY
 from oomdoctor.memory.tape import (
     ADAPTER,
     CACHE,
@@ -69,6 +70,8 @@ class Steps:
         extra = 0.0
         whole = job.sharding.tensor == job.sharding.pipeline == 1
         if published is not None and job.labels is None and whole:
+            if self.shape.tied and job.model.config.get("tie_word_embeddings") is False:
+                published -= self.shape.vocab * self.shape.hidden  # transformers 5 ties it anyway
             extra = max(0, published - counted) * self.network.maker.rest
         ranks = self.split("zero3", "fsdp1", "fsdp2")
         if not job.sharding.offload_params:
@@ -275,4 +278,4 @@ class Steps:
 
 
 def _adapter(param: Param) -> bool:
-    return "lora_" in param.name or param.name.endswith("magnitude")
+    return "lora_" in param.name or param.name.endswith(("magnitude", COPY))

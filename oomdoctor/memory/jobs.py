@@ -106,7 +106,7 @@ def _job(said: Said, model: ModelSpec) -> Job:
         checkpointing=jobs_run.checkpointing_of(said) if trains else None,
         attention=jobs_run.attention_of(said, model),
         padded=said.text("train.padding") == "max_length" and not said.flag("train.packing"),
-        loss=jobs_run.loss_of(said),
+        loss=jobs_run.loss_of(said, task),
         loss_chunk=said.count("loss.chunk"),
         lora=lora,
         quant=quant,

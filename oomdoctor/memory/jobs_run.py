@@ -116,8 +116,10 @@ def checkpointing_of(said: Said) -> str | None:
     return "reentrant" if reentrant else "non-reentrant"
 
 
-def loss_of(said: Said) -> str:
-    """Return how the loss meets the vocabulary."""
+def loss_of(said: Said, task: str) -> str:
+    """Return how the loss meets the vocabulary; TRL's trainers for ORPO and CPO take all logits."""
+    if task == "orpo" and not said.stated("loss.impl"):
+        return "full-logits"
     return _LOSSES[said.text("loss.used") or said.text("loss.impl") or "full"]
 
 

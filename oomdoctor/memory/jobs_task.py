@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.model.core import Fact
+from oomdoctor.model.enums import Origin
 from oomdoctor.model.job import TRAINING, EvalSpec, GenerationSpec
 
 if TYPE_CHECKING:
+    from oomdoctor.facts.book import FactBook
     from oomdoctor.memory.jobs_book import Said
     from oomdoctor.model.job import ModelSpec
 
@@ -61,6 +64,19 @@ def _unstated(said: Said, kind: str) -> str:
     task = _OF_KIND.get(kind, "sft")
     said.assume(f"the task {task}, as is usual for this kind of model")
     return task
+
+
+def with_framework(book: FactBook) -> FactBook:
+    """Return the book with TRL as its framework where none is named and the task is TRL's own.
+
+    Its defaults, such as the way of its loss, follow from that.
+    """
+    task = book.value("job.task")
+    if task not in OF_TRL or book.value("job.framework") is not None:
+        return book
+    source = f"no framework is named, and {task} is TRL's task"
+    fact = Fact(key="job.framework", value="trl", origin=Origin.ASSUMED, source=source)
+    return book.add([fact])
 
 
 def framework_of(said: Said, task: str) -> str:

@@ -31,6 +31,7 @@ class Way(NamedTuple):
     softcap: bool = False
     scattered: bool = False
     biased: bool = False
+    broadcasts: bool = False
 
 
 def rotate(tape: Tape, x: Value, wide: int) -> Value:
@@ -59,6 +60,9 @@ def attend(tape: Tape, q: Value, k: Value, v: Value, way: Way) -> Value:
     """Compute attention; under autocast in its dtype."""
     if tape.autocast is not None:
         q, k, v = (cast(tape, one, tape.autocast) for one in (q, k, v))
+    if way.impl == "sdpa" and way.broadcasts and way.kv_heads < way.heads:
+        wide = (cast(tape, one, FP32) for one in (q, k, v))
+        return cast(tape, _full(tape, *wide, way), q.width)  # torch's own kernel, in fp32
     eager = way.impl in ("eager", "math") or way.softcap or _lacks_kernel(q, way)
     return _full(tape, q, k, v, way) if eager else _tiled(tape, q, k, v, way)
 

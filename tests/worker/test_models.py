@@ -24,6 +24,8 @@ from tests.worker.jobs import (
     MIXTRAL,
     QWEN_MOE,
     QWEN_VL,
+    T5,
+    VIT,
     made_up,
 )
 
@@ -147,3 +149,18 @@ def test_models_of_torchvision_are_built_by_name(run: Run) -> None:
 def test_torchvision_that_is_missing_or_knows_no_such_model_is_named(run: Run) -> None:
     with pytest.raises((NoTorchError, UnsupportedError), match="torchvision"):
         run(torchvision(name="odd"))
+
+
+def test_an_encoder_decoder_answers_although_its_config_names_no_first_token() -> None:
+    spec = GenerationSpec(batch=1, prompt=16, new_tokens=4)
+    stream = trace(replace(JOB, model=T5, task="generation", generation=spec), A100)
+
+    assert any(one.phase == "generation" for one in stream.allocations)
+
+
+def test_a_model_that_has_no_such_task_is_named_with_it() -> None:
+    spec = GenerationSpec(batch=1, prompt=16, new_tokens=4)
+    vit = replace(JOB, model=VIT, task="generation", generation=spec)
+
+    with pytest.raises(UnsupportedError, match=r"no model of the type 'vit' that is ForCausalLM"):
+        trace(vit, A100)

@@ -45,6 +45,11 @@ def empty_model(
     try:
         model = _built(auto, config, dtype, attention)
     except (ValueError, ImportError) as error:
+        if "Unrecognized configuration class" in str(error):
+            wanted = auto.__name__.removeprefix("AutoModel")
+            raise UnsupportedError(
+                f"transformers has no model of the type {config.model_type!r} that is {wanted}"
+            ) from error
         if attention == "eager" or "attention" not in str(error):
             raise UnsupportedError(_first_line(error)) from error
         (observer or Silent()).assume(f"eager attention: this model has none called {attention}")

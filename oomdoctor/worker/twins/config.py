@@ -46,6 +46,10 @@ def config_of(job: Job, observer: Observer) -> Any:
     inner = _text_config(config)
     for part in {id(config): config, id(inner): inner}.values():
         part.use_cache = not job.trains
+    if getattr(config, "is_encoder_decoder", False):
+        for name in ("pad_token_id", "decoder_start_token_id"):  # what an answer begins with
+            if getattr(config, name, None) is None:
+                setattr(config, name, 0)
     config._attn_implementation = _attention(job, observer)
     if job.labels is not None:
         config.num_labels = job.labels

@@ -9,6 +9,7 @@ import pytest
 
 from oomdoctor.facts.book import FactBook
 from oomdoctor.memory.jobs import JobReading, completed, job_of, job_of_completed
+from oomdoctor.memory.jobs_task import with_framework
 from oomdoctor.model.core import Fact
 from oomdoctor.model.enums import Origin
 
@@ -254,3 +255,18 @@ def test_a_count_of_cards_and_a_near_name_are_supposed_only_where_that_is_asked_
     assert (supposed.job.sharding.kind, supposed.job.sharding.ranks) == ("zero3", 1)
     assert any("a single card" in one for one in supposed.assumptions)
     assert any("the shape of mistralai/Mistral-7B-v0.1" in one for one in supposed.assumptions)
+
+
+def test_orpo_takes_all_logits_where_trl_fuses_the_loss_of_others() -> None:
+    said = {"job__framework": "trl", "job__task": "dpo"}
+
+    assert job(**said).loss == "fused"
+    assert job(**said, train__variant="orpo").loss == "full-logits"
+
+
+def test_a_task_of_trl_brings_its_defaults_where_no_framework_is_named() -> None:
+    book = FactBook().add([Fact(key="job.task", value="grpo", origin=Origin.STATED)])
+    named = book.add([Fact(key="job.framework", value="axolotl", origin=Origin.STATED)])
+
+    assert with_framework(book).value("job.framework") == "trl"
+    assert with_framework(named).value("job.framework") == "axolotl"
