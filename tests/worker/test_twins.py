@@ -195,10 +195,23 @@ def test_preparation_casts_what_is_not_quantised_to_fp32(run: Run) -> None:
     ),
 )
 def test_an_optimizer_holds_its_states(run: Run, spec: OptimizerSpec, bytes_each: float) -> None:
-    watching = run(replace(JOB, optimizer=spec))
+    watching = run(replace(JOB, optimizer=spec, framework="torch"))
 
     expected = PARAMETERS * bytes_each
     assert watching.sizes.get("optimizer", 0) == pytest.approx(expected, rel=0.05, abs=1000)
+
+
+@pytest.mark.parametrize(("name", "states"), [("adamw-8bit", 2), ("lion-8bit", 1)])
+def test_trainer_keeps_the_states_of_embeddings_in_32_bits(
+    run: Run, name: str, states: int
+) -> None:
+    job = replace(JOB, optimizer=OptimizerSpec(name=name))
+    plain, trainer = (
+        run(replace(job, framework=framework)) for framework in ("torch", "transformers")
+    )
+
+    grown = trainer.sizes["optimizer"] - plain.sizes["optimizer"]
+    assert grown == pytest.approx(states * EMBEDDING * (4 - 1 - 4 / 256), abs=2000)
 
 
 def test_states_of_a_projected_gradient_have_its_rank(run: Run) -> None:

@@ -6,11 +6,14 @@ it is full, so that here they are on the host.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from oomdoctor.worker.errors import NoTorchError
+
+if TYPE_CHECKING:
+    from torch import nn
 
 _SMALLEST_PAGED = 100_000  # elements; bitsandbytes 0.50, optim/optimizer.py, get_state_buffer
 
@@ -26,7 +29,19 @@ def eight_bit(
             f"bitsandbytes is not there: {error}", hint="pip install bitsandbytes"
         ) from error
     made = type(f"Twin{name}", (_Paged, getattr(bitsandbytes.optim, name)), {})
-    return made(groups, lr=rate, optim_bits=bits, is_paged=paged)
+    optimizer = made(groups, lr=rate, optim_bits=bits, is_paged=paged)
+    # the one of the process would remember the modules of every job
+    manager = type(optimizer.mng)
+    optimizer.mng = manager.__new__(manager)
+    optimizer.mng.initialize()
+    return optimizer
+
+
+def spare_embeddings(optimizer: Any, model: nn.Module) -> None:
+    """Keep the states of embeddings in 32 bits, as Trainer does (trainer.py, 5.24)."""
+    for module in model.modules():
+        if isinstance(module, torch.nn.Embedding):
+            optimizer.mng.register_module_override(module, "weight", {"optim_bits": 32})
 
 
 class _Paged:

@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 _RATE = 1e-5
 _DECAY = 0.01
 _WITHOUT_DECAY = ("bias", "layernorm", "rmsnorm", r"(?:^|\.)norm(?:$|\.)", r"_norm(?:$|\.)")
+_EIGHT_BIT = ("adamw-8bit", "adam-8bit", "lion-8bit")
 _IMPLEMENTATIONS = ("foreach", "fused", "for-loop")
 
 
 def make_optimizer(spec: OptimizerSpec, model: nn.Module, *, grouped: bool) -> Any:
     """Return the optimizer of a model's trainable weights, without states yet.
 
-    `grouped` says that weights without decay stand in a group of their own, as Trainer has it.
+    `grouped` says that weights without decay stand in a group of their own, and that embeddings
+    have no states of 8 bits, as Trainer has it.
     """
     if spec.offload is not None:
         raise UnsupportedError(f"optimizer states on {spec.offload} cannot be traced")
@@ -38,7 +40,12 @@ def make_optimizer(spec: OptimizerSpec, model: nn.Module, *, grouped: bool) -> A
     if make is None:
         raise UnsupportedError(f"the optimizer {spec.name} cannot be traced")
     groups = decay_groups(model) if grouped else [{"params": trainable(model)}]
-    return make(groups, spec)
+    made = make(groups, spec)
+    if grouped and spec.name in _EIGHT_BIT:
+        from oomdoctor.worker.twins.eight_bit import spare_embeddings
+
+        spare_embeddings(made, model)
+    return made
 
 
 def trainable(model: nn.Module) -> list[torch.Tensor]:
