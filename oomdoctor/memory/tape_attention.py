@@ -61,8 +61,9 @@ def attend(tape: Tape, q: Value, k: Value, v: Value, way: Way) -> Value:
     if tape.autocast is not None:
         q, k, v = (cast(tape, one, tape.autocast) for one in (q, k, v))
     if way.impl == "sdpa" and way.broadcasts and way.kv_heads < way.heads:
-        wide = (cast(tape, one, FP32) for one in (q, k, v))
-        return cast(tape, _full(tape, *wide, way), q.width)  # torch's own kernel, in fp32
+        width = q.width
+        q, k, v = (cast(tape, one, FP32) for one in (q, k, v))
+        return cast(tape, _full(tape, q, k, v, way), width)  # torch's own kernel, in fp32
     eager = way.impl in ("eager", "math") or way.softcap or _lacks_kernel(q, way)
     return _full(tape, q, k, v, way) if eager else _tiled(tape, q, k, v, way)
 
