@@ -31,7 +31,7 @@ def eight_bit(
     made = type(f"Twin{name}", (_Paged, getattr(bitsandbytes.optim, name)), {})
     optimizer = made(groups, lr=rate, optim_bits=bits, is_paged=paged)
     # the one of the process would remember the modules of every job
-    manager = type(optimizer.mng)
+    manager: Any = type(optimizer.mng)
     optimizer.mng = manager.__new__(manager)
     optimizer.mng.initialize()
     return optimizer
