@@ -236,10 +236,14 @@ class Param:
 
     `quantised` weights are unpacked into the dtype of the products for each use. `stored` is the
     width between steps, where a weight is used in another. `share` is over how many ranks a
-    gradient is split as soon as it is there; a `unit` takes it in the weight's place.
+    gradient is split as soon as it is there; a `unit` takes it in the weight's place. `tied` says
+    that two modules use it: autograd holds the first gradient back and adds both out of place.
     """
 
-    __slots__ = ("count", "grad", "name", "quantised", "share", "stored", "trains", "unit", "width")
+    __slots__ = (
+        *("count", "grad", "name", "pending", "quantised"),
+        *("share", "stored", "tied", "trains", "unit", "width"),
+    )
 
     def __init__(
         self,
@@ -259,11 +263,19 @@ class Param:
         self.quantised = quantised
         self.stored = width if stored is None else stored
         self.share = 1
+        self.tied = False
+        self.pending: Block | None = None
         self.unit: Taker | None = None
         self.grad: Block | None = None
 
     def take(self, grad: Block) -> None:
         """Receive a gradient: the first stays, later ones are added to it in place."""
+        if self.tied:
+            grad.move(GRADIENT)
+            if self.pending is None:
+                self.pending = grad
+                return
+            grad, self.pending = Block(grad.tape, grad.size, GRADIENT), None
         if self.unit is not None:
             self.unit.take(self, grad)
             return

@@ -112,3 +112,16 @@ def test_states_on_the_host_leave_no_part_of_zero_on_the_card() -> None:
     away = parts(replace(JOB, optimizer=spec, sharding=ShardingSpec(kind="zero2", ranks=4)))
 
     assert "optimizer" not in away
+
+
+@pytest.mark.parametrize("kind", ["", "ddp", "fsdp1", "fsdp2", "zero1"])
+def test_two_gradients_of_a_shared_table_are_added_beside_both(kind: str) -> None:
+    """What autograd adds for a weight of two modules is a third tensor of its size."""
+    config = {**LLAMA, "num_hidden_layers": 1, "vocab_size": 200_000, "tie_word_embeddings": True}
+    spec = ShardingSpec(kind=kind, ranks=2)
+    job = replace(JOB, seq_len=4, sharding=spec, model=replace(JOB.model, config=config))
+    table = 2 * 200_000 * 1024
+
+    found = peak_by_formula(replace(job, optimizer=OptimizerSpec(name="sgd")))
+
+    assert found.peak_bytes > 4 * table  # the weight as well
