@@ -75,6 +75,8 @@ def _own(row: Row) -> Row:
         made["pad_token_id"] = 0
     if name == "internlm/internlm-7b":
         made["attention_bias"] = True
+    if name == "microsoft/phi-1_5":
+        made["partial_rotary_factor"] = 0.5  # its heads are 64 wide, those of phi-2 80
     if name == "microsoft/Phi-4-mini-instruct":
         made["partial_rotary_factor"] = 0.75
     return made

@@ -14,7 +14,7 @@ import torch
 
 from oomdoctor.worker.twins import quantised
 from oomdoctor.worker.twins.adapter import add_adapter
-from oomdoctor.worker.twins.build import Storing, stored_bytes
+from oomdoctor.worker.twins.build import Storing, defaults, stored_bytes
 from oomdoctor.worker.twins.checkpointing import switch_on
 from oomdoctor.worker.twins.config import dtype_of
 
@@ -73,7 +73,8 @@ def _store_directly(model: nn.Module, bench: Bench) -> None:
     job = bench.job
     storing: Storing
     if job.quant is not None:
-        quantised.replace_linears(model, job.quant)
+        with defaults(dtype_of(job.dtype)):
+            quantised.replace_linears(model, job.quant)
         storing = quantised.QuantisedStoring(model, dtype_of(job.dtype))
     else:
         storing = Storing(model, dtype_of(job.dtype))
