@@ -124,7 +124,9 @@ SIGNS: tuple[Sign, ...] = (
     gpu(("cuda failed with error",), r"CUDA failed with error out of memory", "cuda", "engine"),
     gpu(
         ("memory for requested buffer of size", "is smaller than requested bytes of"),
-        r"Failed to allocate memory for requested buffer of size (?P<requested>\d+)"
+        # a node in a blocked layout (nchwc) runs on the CPU
+        r"^(?!.*_nchwc').*Failed to allocate memory for requested buffer of size "
+        r"(?P<requested>\d+)"
         r"|Available memory of (?P<free>\d+) is smaller than requested bytes of \d+",
         "other",
         "engine",

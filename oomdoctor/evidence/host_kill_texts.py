@@ -158,7 +158,7 @@ KILLS: tuple[Sign, ...] = (
         r"|(?:killed|terminated) (?:by|with) (?:signal )?(?:9 )?\(?SIGKILL|signal: SIGKILL"
         r"|(?i:killed by signal:? 9\b|signal 9[ ,:(]{1,3}sigkill)"
         r"|signaled to shutdown with signal 9\b"
-        r"|(?:has terminated|no longer running|exited).{0,40}\bsignal: killed",
+        r"|(?:has terminated|no longer running|exited|terminated\").{0,40}\bsignal: killed",
     ),
     _sigkill(
         _CODES,

@@ -131,6 +131,17 @@ REFUSALS: tuple[Sign, ...] = (
         r"|unable to allocate memory for chunk",
     ),
     _refused(
+        ("ggml_backend_cpu_buffer", "ggml_aligned_malloc"),
+        r"ggml_backend_cpu_buffer_type_alloc_buffer: failed to allocate buffer of size "
+        r"(?P<host>\d+)|ggml_aligned_malloc: insufficient memory"
+        r"(?: \(attempted to allocate +(?P<host2>[\d.]+ ?[KMGT]B))?",
+    ),
+    _refused(
+        ("memory for requested buffer of size",),
+        # blocked layouts (nchwc) are made for the CPU alone
+        r"Name:'\w*_nchwc'.*Failed to allocate memory for requested buffer of size (?P<host>\d+)",
+    ),
+    _refused(
         ("alloc of size", "commit_memory(", "for committing reserved memory"),
         r"\b(?:malloc|realloc|calloc) of size (?P<host>\d+) failed"
         r"|\bos::commit_memory\([^)]{0,80}\) failed"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.facts.derivation import Derivation, Inputs, MissingFactError, Outcome, derives
@@ -11,6 +13,9 @@ if TYPE_CHECKING:
 
 GIB = 1 << 30
 SHAPE_SLACK = 0.10
+_MOST_WORDS = 20_000
+# HBM of what one process addresses: a core up to v3, a chip from v4 on.
+_TPU_GIB = {"v2": 8, "v3": 16, "v4": 32, "v5e": 16, "v5p": 95, "v6e": 32}
 _COUNTS = (
     "params",
     "layers",
@@ -35,6 +40,23 @@ def _found(facts: Inputs) -> models.Found:
     if found is None:
         raise MissingFactError("model.name")
     return found
+
+
+@derives("model.name", reads=("job.text",))
+def name_in_words(facts: Inputs) -> Outcome | None:
+    """The one model of the table that the words of the job name, in whatever form they are."""
+    words = _named().findall(facts.text("job.text")[:_MOST_WORDS])
+    if not words:
+        return None
+    from oomdoctor.facts import models
+
+    found = {word: one.model.name for word in words if (one := models.lookup(word)) is not None}
+    return Outcome(next(iter(found)), "words of the job") if len({*found.values()}) == 1 else None
+
+
+@cache
+def _named() -> re.Pattern[str]:
+    return re.compile(r"(?<![\w.-])[A-Za-z](?:[\w.]|[-/](?=\w)){4,80}(?<=[A-Za-z0-9])(?![\w-])")
 
 
 def _source(found: models.Found) -> str:
@@ -176,6 +198,21 @@ def total(facts: Inputs) -> Outcome | None:
     return None if fixed is None else Outcome(fixed.bytes, source, fixed.slack_bytes)
 
 
+@derives("gpu.total", reads=("job.text",))
+def tpu_total(facts: Inputs) -> Outcome | None:
+    """The memory of one device of a TPU slice, by the slice's name."""
+    said = facts.text("job.text")
+    named = _slice().search(said) if "tpu" in said.lower() else None
+    if named is None or named[1].lower() not in _TPU_GIB:
+        return None
+    return Outcome(_TPU_GIB[named[1].lower()] * GIB, f"memory of a TPU {named[1]} device")
+
+
+@cache
+def _slice() -> re.Pattern[str]:
+    return re.compile(r"(?i)\b(v[2-6][ep]?)-\d+\b")
+
+
 @derives("gpu.compute_capability", reads=("gpu.name",))
 def compute_capability(facts: Inputs) -> Outcome | None:
     """What all cards of that name share."""
@@ -195,8 +232,9 @@ def architecture(facts: Inputs) -> Outcome | None:
     return Outcome(shared.pop(), f"table of cards: {found[0].name}")
 
 
-CARD_STEPS = (mig, mig_slice, total, compute_capability, architecture)
+CARD_STEPS = (mig, mig_slice, total, tpu_total, compute_capability, architecture)
 STEPS = (
+    name_in_words,
     *(_count(name) for name in _COUNTS),
     tied,
     kind,

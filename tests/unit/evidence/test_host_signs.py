@@ -171,6 +171,7 @@ def test_who_killed_for_memory_is_named(text: str, killer: str, scope: str | Non
     "text",
     [
         "zsh: killed     python train.py",
+        'level=ERROR msg="runner terminated" error="signal: killed"',
         "[1]    4711 killed     python train.py",
         "make: *** [Makefile:7: train] Killed",
         "Loading checkpoint shards:   0%|          | 0/2 [00:00<?, ?it/s]Killed",
@@ -196,6 +197,7 @@ def test_a_bare_kill_is_known_in_many_words(text: str) -> None:
     [
         ("pyarrow.lib.ArrowMemoryError: malloc of size 4294967296 failed", 4294967296),
         ("memory allocation of 8589934592 bytes failed", 8589934592),
+        ("ggml_backend_cpu_buffer_type_alloc_buffer: failed to allocate buffer of size 96", 96),
         ("OSError: [Errno 12] Cannot allocate memory", None),
         ("OSError: Can't read data (unable to allocate memory for chunk)", None),
         ("RuntimeError: bad allocation", None),

@@ -95,3 +95,17 @@ def test_a_notebook_s_heading_does_not_hide_that_the_card_ran_out() -> None:
     )
 
     assert [failure.kind for failure in read_all(document_of(text)).failures] == ["gpu-oom"]
+
+
+def test_a_node_in_a_layout_of_the_cpu_ran_out_of_main_memory() -> None:
+    text = (
+        "Non-zero status code returned while running Conv node. Name:'12{}' Status Message:"
+        " bfc_arena.cc:330 Failed to allocate memory for requested buffer of size 80000000"
+    )
+
+    kinds = [
+        [failure.kind for failure in read_all(document_of(text.format(layout))).failures]
+        for layout in ("_nchwc", "")
+    ]
+
+    assert kinds == [["host-oom"], ["gpu-oom"]]

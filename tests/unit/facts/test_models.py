@@ -20,6 +20,7 @@ from tests.unit.facts.stated import book
         ("NousResearch/Llama-2-7b-chat-hf", "meta-llama/Llama-2-7b-hf"),
         ("TheBloke/Llama-2-13B-chat-GPTQ", "meta-llama/Llama-2-13b-hf"),
         ("mistralai/Mistral-7B-Instruct-v0.3", "mistralai/Mistral-7B-v0.3"),
+        ("black-forest-labs/FLUX.1-schnell", "FLUX.1 transformer"),
         ("some/Mistral-Nemo-Instruct-2407", "mistralai/Mistral-Nemo-Base-2407"),
         ("google/gemma-3-4b-it", "google/gemma-3-4b-pt"),
         ("models--Qwen--Qwen2.5-3B/snapshots/0a1b", "Qwen/Qwen2.5-3B"),
@@ -194,3 +195,24 @@ def test_a_name_within_a_name_is_a_guess_by_family_and_size(
 
     assert models.lookup(name) is None
     assert expected == (None if found is None else found.model.name)
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("two 24 GB cards, Qwen2.5-7B-Instruct-AWQ behind a proxy", "Qwen2.5-7B-Instruct-AWQ"),
+        ("serve.py --model /data/Qwen2.5-7B --port 80", "data/Qwen2.5-7B"),
+        ("Qwen2.5-7B with Qwen2.5-0.5B as its draft", None),
+        ("my-own-model on A100-80GB", None),
+    ],
+)
+def test_the_words_of_a_job_may_name_one_model(words: str, name: str | None) -> None:
+    assert name == derive(book({"job.text": words})).value("model.name")
+
+
+@pytest.mark.parametrize(
+    ("words", "size"),
+    [("TPU v3-8, one host", 16 << 30), ("v5e-4 TPU", 16 << 30), ("model v3-8 on a card", None)],
+)
+def test_the_name_of_a_tpu_slice_tells_the_memory_of_a_device(words: str, size: int | None) -> None:
+    assert size == derive(book({"job.text": words})).value("gpu.total")
