@@ -77,8 +77,14 @@ def _proof(answer: SearchAnswer) -> str:
     bracket = answer.bracket
     if bracket.proven:
         how = "twice" if bracket.fits == 2 else f"{bracket.fits} times"
+        if bracket.ooms_at is None:
+            return f"Proven: the last value of the range fitted {how}."
+        if bracket.fits_at is None:
+            return "Proven: the first value of the range failed."
         step = "" if bracket.step == 1 else f" of {value_words(bracket.step)}"
-        return f"Proven: the lower value fitted {how}, the upper failed, one step{step} apart."
+        rises = bracket.fits_at < bracket.ooms_at
+        fits, fails = ("lower value", "upper") if rises else ("value above", "one below")
+        return f"Proven: the {fits} fitted {how}, the {fails} failed, one step{step} apart."
     if bracket.fits_at is None or bracket.ooms_at is None:
         return "The edge lies outside the range that was searched."
     why = f": {answer.stopped}" if answer.stopped else ""

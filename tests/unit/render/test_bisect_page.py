@@ -99,6 +99,32 @@ def test_the_edge_its_proof_and_its_price_come_first() -> None:
         assert part in text
 
 
+@pytest.mark.parametrize(
+    ("fits_at", "ooms_at", "expected"),
+    [
+        (20.0, None, "Proven: the last value of the range fitted twice."),
+        (None, 1.0, "Proven: the first value of the range failed."),
+        (4.0, 3.0, "Proven: the value above fitted twice, the one below failed, one step apart."),
+    ],
+)
+def test_a_proof_speaks_of_the_trials_that_there_were(
+    fits_at: float | None, ooms_at: float | None, expected: str
+) -> None:
+    bracket = replace(ANSWER.bracket, fits_at=fits_at, ooms_at=ooms_at)
+    text = shown(replace(MADE, answer=replace(ANSWER, bracket=bracket)))
+
+    assert expected in text
+
+
+def test_a_curve_through_one_point_is_called_an_estimate() -> None:
+    curve = replace(CURVE, points=((20.0, 22 * GIB),), estimated=True)
+    text = shown(replace(MADE, answer=replace(ANSWER, curve=curve)))
+
+    assert "Estimated, moved through what was measured: reserved" in text
+    assert "+1.00 GiB (estimated, reserved bytes)" in text
+    assert "Fitted" not in text
+
+
 @pytest.mark.parametrize("backend", ["cpu", "simulate", "formula", "virtual"])
 def test_only_a_card_is_said_to_have_measured(backend: str) -> None:
     text = shown(replace(MADE, backend=backend))
