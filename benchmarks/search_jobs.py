@@ -33,21 +33,41 @@ STEPS_OF_LENGTH = (1, 8, 64, 128)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """A peak along an axis; `jumps` are (value, bytes) from which on that much more is needed."""
+
+    constant: float
+    linear: float
+    quadratic: float
+    jumps: tuple[tuple[int, float], ...]
+
+    def at(self, value: float) -> float:
+        """Return the peak at a value."""
+        jumped = sum(size for start, size in self.jumps if value >= start)
+        return self.constant + (self.linear + self.quadratic * value) * value + jumped
+
+    def times(self, scale: float) -> Shape:
+        """Return the same peak in another unit."""
+        return Shape(
+            constant=self.constant * scale,
+            linear=self.linear * scale,
+            quadratic=self.quadratic * scale,
+            jumps=tuple((start, size * scale) for start, size in self.jumps),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedJob:
     """A job: its axis, its peak in bytes by value, and the card's bytes.
 
     `largest` is what fits without noise, in steps of the axis. `told_bytes` is what a search is
-    told of the card: a context that nobody has measured makes it differ. `jumps` are (value,
-    bytes) from which on that much more is needed.
+    told of the card: a context that nobody has measured makes it differ.
     """
 
     name: str
     axis: Axis
     largest: int
-    constant: float
-    linear: float
-    quadratic: float
-    jumps: tuple[tuple[int, float], ...]
+    shape: Shape
     cap_bytes: int
     told_bytes: int
     noise_bytes: int
@@ -60,8 +80,7 @@ class SimulatedJob:
 
     def bytes_at(self, value: float) -> float:
         """Return the bytes that are needed at a value of the axis."""
-        jumped = sum(size for start, size in self.jumps if value >= start)
-        return self.constant + (self.linear + self.quadratic * value) * value + jumped
+        return self.shape.at(value)
 
     def backend(self) -> FormulaBackend:
         """Return what runs the trials of this job."""
@@ -112,7 +131,7 @@ class Trials:
 
 def jobs(count: int = JOBS, seed: int = SEED) -> list[SimulatedJob]:
     """Return the jobs, always the same ones."""
-    return [_job(one, random.Random(seed * 1000 + one)) for one in range(count)]  # noqa: S311 - made-up jobs
+    return [_job(one, random.Random(seed * 1000 + one)) for one in range(count)]
 
 
 def _largest(draw: random.Random) -> int:
@@ -137,42 +156,47 @@ def _job(number: int, draw: random.Random) -> SimulatedJob:
         growth=QUADRATIC if length else LINEAR,
     )
     cap = draw.choice(CARDS_GIB) * GIB - draw.randrange(300, 900) * MIB
-    # in parts of the variable bytes at the edge first, in bytes once the edge has its place
-    edge = max(largest, 1) * step
-    square = draw.uniform(0, 0.8) if length else 0.0
-    constant = draw.uniform(0.02, 0.85)
-    jumps = [
-        (math.ceil(edge * draw.uniform(0.05, 1.2)), draw.uniform(0.005, 0.04))
-        for _ in range(draw.choice((0, 0, 0, 1, 2)))
-    ]
-    parts = {
-        "constant": constant,
-        "linear": (1 - constant) * (1 - square) / edge,
-        "quadratic": (1 - constant) * square / edge**2,
-    }
-
-    def part(value: float) -> float:
-        jumped = sum(size for start, size in jumps if value >= start)
-        return parts["constant"] + (parts["linear"] + parts["quadratic"] * value) * value + jumped
-
-    last, following = part(largest * step), part((largest + 1) * step)
-    scale = cap / (last + (following - last) * draw.uniform(0.03, 0.97))
+    shape = _shape(max(largest, 1) * step, draw, bends=length)
+    last, following = (shape.at(one * step) for one in (largest, largest + 1))
+    shape = shape.times(cap / (last + (following - last) * draw.uniform(0.03, 0.97)))
     off = draw.uniform(-200, 300) * MIB if draw.random() < 0.3 else 0
+    noise = draw.choice(NOISES_MIB) * MIB
     return SimulatedJob(
         name=f"{axis.name}-{number:03d}",
         axis=axis,
         largest=largest,
-        **{name: one * scale for name, one in parts.items()},
-        jumps=tuple((start, size * scale) for start, size in jumps),
+        shape=shape,
         cap_bytes=cap,
         told_bytes=round(cap + off),
-        noise_bytes=draw.choice(NOISES_MIB) * MIB,
-        estimate=Curve(
-            axis=axis.name,
-            quantity="reserved",
-            constant=parts["constant"] * scale * (1 + draw.gauss(0, 0.02)),
-            linear=parts["linear"] * scale * (1 + (error := draw.gauss(0, 0.04))),
-            quadratic=parts["quadratic"] * scale * (1 + error),
-        ),
+        noise_bytes=noise,
+        estimate=_estimate(axis.name, shape, draw),
         seed=number,
+    )
+
+
+def _shape(edge: int, draw: random.Random, *, bends: bool) -> Shape:
+    """Draw a peak in parts of that at the edge: what is constant, what grows, and jumps."""
+    square = draw.uniform(0, 0.8) if bends else 0.0
+    constant = draw.uniform(0.02, 0.85)
+    jumps = tuple(
+        (math.ceil(edge * draw.uniform(0.05, 1.2)), draw.uniform(0.005, 0.04))
+        for _ in range(draw.choice((0, 0, 0, 1, 2)))
+    )
+    return Shape(
+        constant=constant,
+        linear=(1 - constant) * (1 - square) / edge,
+        quadratic=(1 - constant) * square / edge**2,
+        jumps=jumps,
+    )
+
+
+def _estimate(name: str, shape: Shape, draw: random.Random) -> Curve:
+    """Draw an estimate: off in what is constant, and more in what grows; it knows of no jump."""
+    off, more_off = draw.gauss(0, 0.02), draw.gauss(0, 0.04)
+    return Curve(
+        axis=name,
+        quantity="reserved",
+        constant=shape.constant * (1 + off),
+        linear=shape.linear * (1 + more_off),
+        quadratic=shape.quadratic * (1 + more_off),
     )

@@ -29,10 +29,10 @@ def test_jobs_differ_in_all_that_makes_a_search_hard() -> None:
 
     assert {"batch", "seq"} == {one.axis.name for one in made}
     for many in (
-        sum(bool(one.jumps) for one in made),
+        sum(bool(one.shape.jumps) for one in made),
         sum(one.noise_bytes > 0 for one in made),
         sum(one.told_bytes != one.cap_bytes for one in made),
-        sum(one.quadratic > 0 for one in made),
+        sum(one.shape.quadratic > 0 for one in made),
         sum(one.largest > VALUES // 4 for one in made),
     ):
         assert many >= JOBS / 8

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.model.trial import CRASH, FIT, OOM, OomIdentity, TrialResult, TrialSpec
+from oomdoctor.model.trial import CRASH, FIT, OOM, Curve, OomIdentity, TrialResult, TrialSpec
+from oomdoctor.search.axes import Axis
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from oomdoctor.lab.simulated import FormulaBackend
+    from oomdoctor.model.trial import Value
     from oomdoctor.search.rounds import Ask
 
 GIB = 1 << 30
 IDENTITY = OomIdentity(backend="cuda", exception="OutOfMemoryError", site="model.py:forward")
+
+
+BATCH = Axis(name="batch", low=1, high=512)
+CAP = 24 * GIB
+LINEAR = Curve(axis="batch", quantity="reserved", constant=4 * GIB, linear=0.53 * GIB)
+EDGE = 37  # of LINEAR at CAP
+
+
+def linear(values: Mapping[str, Value]) -> float:
+    """Return the bytes of LINEAR at the values of a trial."""
+    return LINEAR.at(float(values["batch"]))
 
 
 def by(backend: FormulaBackend) -> Callable[[Ask], TrialResult]:
