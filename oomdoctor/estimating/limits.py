@@ -38,7 +38,7 @@ def limits(
             return word_for(own.at(job, shape), card.total_bytes, beside) == FITS
 
         here = own.at(job, base)
-        left = (card.total_bytes - beside.high) / (1 + here.up) - here.needed
+        left = (card.total_bytes - beside.on(card.total_bytes).high) / (1 + here.up) - here.needed
         guess = base.rows + int(left // max(slopes.row_bytes, 1))
         rows = largest(lambda rows: fits(Shape(rows, base.length)), start=guess, most=MOST_ROWS)
         found.append(Limit(card=card.name, what="batch", largest=rows, capped=rows >= MOST_ROWS))

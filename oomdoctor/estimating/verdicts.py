@@ -33,7 +33,8 @@ def verdicts(
     least = peak.needed if set(words) <= {FITS} else least_room(peak)
     found = []
     for card, word in zip(cards, words, strict=True):
-        room = card.total_bytes - (beside.low + beside.high) // 2
+        own = beside.on(card.total_bytes)
+        room = card.total_bytes - (own.low + own.high) // 2
         failed = peak.failure(room) if named and word != FITS else None
         found.append(_verdict(peak, card, beside, word=word, least=least, failed=failed))
     return tuple(found)
@@ -41,6 +42,7 @@ def verdicts(
 
 def word_for(peak: Peak, total_bytes: int, beside: Outside) -> str:
     """Return fits, tight or oom for a card of that size."""
+    beside = beside.on(total_bytes)
     middle = total_bytes - (beside.low + beside.high) // 2
     surely = max((total_bytes - beside.high) / (1 + peak.up), middle / (1 + WIDEST))
     if not peak.fails(int(surely)):
@@ -58,6 +60,7 @@ def _verdict(
     least: int,
     failed: Failed | None,
 ) -> CardVerdict:
+    beside = beside.on(card.total_bytes)
     most = peak.needed if word == FITS else least
     return CardVerdict(
         card=card.name,

@@ -120,6 +120,7 @@ def _job(said: Said, model: ModelSpec) -> Job:
         merges=said.text("job.task") == "merge",
         resumes=bool(said.flag("resume.on")),
         reference=jobs_task.reference_of(said, task, adapter=lora is not None),
+        engine_share=jobs_task.engine_share_of(said, task),
         compiled=bool(said.flag("compile.on")),
         image_size=jobs_run.image_of(said, model, task),
         labels=_labels(said, model, task),

@@ -147,6 +147,16 @@ def _rows(said: Said, batch: int, *, answers: bool) -> int:
     return batch * steps
 
 
+def engine_share_of(said: Said, task: str) -> float | None:
+    """Return the share of the card that vLLM takes beside the trainer, None where it is elsewhere.
+
+    Nothing is said of a server on other cards.
+    """
+    if task != "grpo" or not said.flag("rl.use_vllm"):
+        return None
+    return said.number("rl.engine_share")
+
+
 def reference_of(said: Said, task: str, *, adapter: bool) -> str | None:
     """Return where the reference model is: nowhere, separate, or the base of the adapter."""
     if said.flag("ref.separate") is False or task not in ("dpo", "kto", "grpo"):

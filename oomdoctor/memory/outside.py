@@ -23,11 +23,17 @@ PICTURES = ("image-classification",)
 
 
 class Outside(NamedTuple):
-    """A band in bytes, and what it is made of."""
+    """A band in bytes, and what it is made of; `share` of a card belongs to a serving engine."""
 
     low: int
     high: int
     says: str
+    share: float = 0.0
+
+    def on(self, total_bytes: int) -> Outside:
+        """Return what is outside on a card of that size, its engine's share with it."""
+        taken = int(self.share * total_bytes)
+        return Outside(self.low + taken, self.high + taken, self.says)
 
 
 def outside(job: Job) -> Outside:
@@ -40,7 +46,10 @@ def outside(job: Job) -> Outside:
     if job.task in PICTURES or job.image_size is not None:
         low, high = low + CONVOLUTION[0], high + CONVOLUTION[1]
         said.append("cuDNN")
-    return Outside(low, high, ", ".join(said))
+    share = job.engine_share or 0.0
+    if share:
+        said.append(f"and beside that {100 * share:.0f} % of the card for vLLM")
+    return Outside(low, high, ", ".join(said), share)
 
 
 def _exchanges(job: Job) -> bool:

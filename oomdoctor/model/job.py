@@ -185,6 +185,7 @@ class Job:
     so that attention gets one. `loss` is full-logits, chunked or fused; `loss_chunk` its tokens or
     chunks. `reference` is None, "separate" (a second frozen model) or "adapter-off" (the base of
     the adapter). `image_size` is pixels of a side, `labels` the classes of a classifier.
+    `engine_share` is the share of the card that a serving engine takes which answers there (vLLM).
     `offloads_activations` says that what checkpointing keeps moves to the host. For preference
     pairs `batch` counts pairs, two rows each; for GRPO it counts answers.
     `loading` is moved (built on the host, then moved to the card), direct (each weight goes to the
@@ -220,6 +221,7 @@ class Job:
     merges: bool = False
     resumes: bool = False
     reference: str | None = None
+    engine_share: float | None = None
     compiled: bool = False
     image_size: int | None = None
     labels: int | None = None

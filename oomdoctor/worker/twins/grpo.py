@@ -44,7 +44,9 @@ class GrpoRecipe:
 
     def ready(self, bench: Bench) -> None:
         """Load the reference and give the models their output layer."""
-        if bench.job.generation is None:
+        if bench.job.engine_share:
+            bench.observer.assume("answers come from vLLM, whose share of the card stands beside")
+        elif bench.job.generation is None:
             bench.observer.assume(
                 "answers come from an engine elsewhere: its memory is not counted"
             )

@@ -270,3 +270,12 @@ def test_a_task_of_trl_brings_its_defaults_where_no_framework_is_named() -> None
 
     assert with_framework(book).value("job.framework") == "trl"
     assert with_framework(named).value("job.framework") == "axolotl"
+
+
+def test_an_engine_on_the_trainers_card_has_its_share_and_a_server_none() -> None:
+    said = {"job__framework": "trl", "job__task": "grpo", "rl__use_vllm": True}
+
+    assert job(**said, gen__engine_share=0.4).engine_share == 0.4
+    assert job(**said).engine_share == 0.3
+    assert job(**said, env__trl="0.17.0").engine_share is None
+    assert job(job__framework="trl", job__task="grpo").engine_share is None
