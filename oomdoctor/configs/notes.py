@@ -72,9 +72,23 @@ def _parameters() -> re.Pattern[str]:
 
 def read(lines: Lines, dialect: Dialect) -> Iterator[tuple[Claim, Quote]]:
     """Read every line of free text; the settings in it go through `dialect`'s table."""
-    for row, (_, text) in enumerate(lines.rows[:MAX_LINES]):
+    rows = lines.rows[:MAX_LINES]
+    ollama = any(_ollama().search(text[:MAX_WIDTH]) for _, text in rows)
+    for row, (_, text) in enumerate(rows):
         for found in claims_in(text[:MAX_WIDTH], dialect):
-            yield found.claim, lines.quote(row, found.start, found.end)
+            claim = _layers(found, text) if ollama else found.claim
+            yield claim, lines.quote(row, found.start, found.end)
+
+
+@cache
+def _ollama() -> re.Pattern[str]:
+    return re.compile(r"\bnum_(?:ctx|predict|batch|keep|thread)\b|\bollama\b", re.IGNORECASE)
+
+
+def _layers(found: Found, text: str) -> Claim:
+    """Read Ollama's `num_gpu` as it is meant: layers on the card, where others count cards."""
+    counts = found.claim.key == "gpu.count" and re.search(r"\bnum_gpu\W+$", text[: found.start])
+    return Claim("serve.gpu_layers", found.claim.value) if counts else found.claim
 
 
 def claims_in(text: str, dialect: Dialect) -> Iterator[Found]:

@@ -48,6 +48,10 @@ ROWS: tuple[tuple[str, Convert], ...] = (
         """,
         either(parallel.gpu_list, hardware.card),
     ),
+    (
+        "ngl n_gpu_layers gpu_layers num_gpu_layers options.num_gpu",
+        count("serve.gpu_layers", least=0),
+    ),
     ("device_map", text("dist.device_map")),
     ("state_dict_type fsdp_state_dict_type", word("dist.state_dict", STATE_DICT)),
     ("limit_all_gathers", flag("dist.limit_all_gathers")),
