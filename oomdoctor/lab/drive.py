@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from oomdoctor.errors import GuardError
 from oomdoctor.lab.keys import key_of
 from oomdoctor.lab.timeouts import Timeouts
+from oomdoctor.model.trial import CRASH
 from oomdoctor.record import NamedTuple, dataclass, replace
 from oomdoctor.search.rounds import Stopped
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from oomdoctor.search.rounds import Ask, Round, Search
 
 T = TypeVar("T")
+# SIGKILL and SIGTERM as a process and as a shell tell them; None: nobody saw how it ended
+_FROM_OUTSIDE = (None, -9, 128 + 9, -15, 128 + 15)
 INTERRUPTED = "interrupted"
 
 
@@ -92,6 +95,7 @@ class Drive:
         self._timeouts = Timeouts()
         self._mutex = threading.Lock()
         self._seen: set[str] = set()
+        self._again: set[str] = set()
 
     def run(self, search: Search[T]) -> Driven[T]:
         """Run a search to its answer."""
@@ -140,7 +144,9 @@ class Drive:
             some = self._affordable(specs)
             specs = specs[len(some) :]
             try:
-                self._executor.run(some, self)
+                done = self._executor.run(some, self)
+                again = {one.key for one in done if self._was_chance(one)}
+                specs = [*(one for one in some if key_of(one) in again), *specs]
             except GuardError as error:
                 raise _EndError(error.message, error) from error
             except KeyboardInterrupt as error:
@@ -149,6 +155,14 @@ class Drive:
                 for key, numbers in waiting.items():
                     if key in self._journal.results:
                         results.update(dict.fromkeys(numbers, self._journal.results[key]))
+
+    def _was_chance(self, result: TrialResult) -> bool:
+        """Say whether a trial that somebody killed runs once more: its values did not do that."""
+        killed = result.outcome == CRASH and result.exit_code in _FROM_OUTSIDE
+        if not killed or result.key in self._again:
+            return False
+        self._again.add(result.key)
+        return True
 
     def _affordable(self, specs: Sequence[TrialSpec]) -> list[TrialSpec]:
         """Return the next trials with their time-outs, as many as budget and width allow."""

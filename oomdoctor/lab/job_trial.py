@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from typing import TYPE_CHECKING
 
+from oomdoctor.lab.classify import kernel_kills
 from oomdoctor.lab.job_values import job_of
 from oomdoctor.lab.keys import key_of
 from oomdoctor.lab.protocol import Progress, RunRequest, RunResult
@@ -47,6 +49,7 @@ class JobBackend:
     shrinks a job together with its cap; `hear_process` is told the number of each worker's process
     group, which a guard may have to end. `stop` is asked several times a second; a reason ends the
     trial as refused. `folder` is that of the run, where what a trial printed is kept.
+    `kernel_kills` counts what the kernel killed for memory.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class JobBackend:
         hear_process: Callable[[int], None] | None = None,
         stop: Callable[[], str | None] = lambda: None,
         folder: Path | None = None,
+        kernel_kills: Callable[[], int | None] = kernel_kills,
     ) -> None:
         """Start nothing yet."""
         self.name = name
@@ -72,13 +76,14 @@ class JobBackend:
         self._hear_process = hear_process
         self._stop = stop
         self._folder = folder
+        self._kernel_kills = kernel_kills
 
     def run(self, spec: TrialSpec, hear: Callable[[str], None]) -> TrialResult:
         """Run one trial of a job to its end."""
         job, cap = job_of(spec), spec.cap_bytes
         if self._twin is not None:
             job, cap = self._twin(job, cap)
-        began = time.monotonic()
+        began, before = time.monotonic(), self._kernel_kills()
         session = WorkerSession(
             python=self._python,
             environment=self._environment,
@@ -94,7 +99,8 @@ class JobBackend:
             try:
                 answer = session.ask(request)
             except WorkerError as error:
-                return self._ended(spec, error, session.heard, time.monotonic() - began)
+                ended = self._ended(spec, error, session.heard, time.monotonic() - began)
+                return _judged(ended, before, self._kernel_kills())
             versions = session.hello.versions if session.hello else {}
         if not isinstance(answer, RunResult):
             raise WorkerError("crashed", f"the worker answered with a {type(answer).__name__}")
@@ -150,6 +156,13 @@ class JobBackend:
             output_path=self._output_path(spec),
         )
         return with_phases(made, () if heard is None else heard.phases)
+
+
+def _judged(result: TrialResult, before: int | None, after: int | None) -> TrialResult:
+    """Return what a kill means: want of memory, unless the kernel's count says that it was not."""
+    if result.outcome != HOST_OOM or before is None or before != after:
+        return result
+    return replace(result, outcome=CRASH, identity=None, exit_code=-signal.SIGKILL)
 
 
 def identity_of(oom: OomTold) -> OomIdentity:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.errors import InputError, Location, UsageError
 from oomdoctor.lab.protocol import ProtocolError, decode, encode
-from oomdoctor.model.trial import TrialResult
+from oomdoctor.model.trial import CRASH, TIMEOUT, TrialResult
 from oomdoctor.record import dataclass
 
 if TYPE_CHECKING:
@@ -104,7 +104,10 @@ class Journal:
 
     @classmethod
     def resume(cls, folder: Path) -> Self:
-        """Go on with a journal; what a kill left of its last line is cut off."""
+        """Go on with a journal; what a kill left of its last line is cut off.
+
+        Trials that told nothing run again: what disturbed them may be over.
+        """
         path = folder / JOURNAL
         recorded = read_journal(path)
         try:
@@ -113,7 +116,10 @@ class Journal:
             file.seek(recorded.whole_bytes)
         except OSError as error:
             raise _unreadable(path, error) from error
-        return cls(folder, file, recorded.results)
+        told = {
+            key: one for key, one in recorded.results.items() if one.outcome not in (CRASH, TIMEOUT)
+        }
+        return cls(folder, file, told)
 
     def begin(self, key: str, values: Mapping[str, object]) -> None:
         """Record that a trial starts."""

@@ -2,67 +2,25 @@
 
 from __future__ import annotations
 
-import threading
-from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from oomdoctor.errors import GuardError
-from oomdoctor.lab.drive import Budget, Drive
-from oomdoctor.lab.executors import OneByOne, SideBySide
-from oomdoctor.lab.guard import Guard, Wish
-from oomdoctor.lab.journal import JOURNAL, Journal, read_journal
-from oomdoctor.lab.places import Place
+from oomdoctor.lab.journal import JOURNAL, read_journal
 from oomdoctor.lab.simulated import FormulaBackend
 from oomdoctor.lab.timeouts import Timeouts
 from oomdoctor.model.trial import CRASH, FIT, REFUSED, TrialResult, TrialSpec
 from oomdoctor.record import replace
-from oomdoctor.search.axes import Axis
 from oomdoctor.search.edge import find_edge
-from oomdoctor.search.frontier import find_frontier
-from oomdoctor.search.rounds import Ask
+from tests.unit.lab.driving import BATCH, EDGE, ask, cap, driving, peak
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
-    from oomdoctor.lab.executors import Executor
-    from oomdoctor.model.trial import SearchAnswer, Value
+    from oomdoctor.model.trial import SearchAnswer
     from oomdoctor.search.rounds import Search
-
-GIB = 1 << 30
-BATCH = Axis(name="batch", low=1, high=512)
-SEQ = Axis(name="seq", low=512, high=4096, step=512)
-EDGE = 37
-
-
-def peak(values: Mapping[str, Value]) -> float:
-    length = int(values.get("seq", 1024)) / 1024
-    return 2 * GIB + 0.5 * GIB * int(values["batch"]) * length
-
-
-def cap() -> int:
-    return int(peak({"batch": EDGE}))
-
-
-class Quiet:
-    """Hears all and shows nothing."""
-
-    def __init__(self) -> None:
-        """Have heard nothing yet."""
-        self.ran: list[Mapping[str, Value]] = []
-        self.replayed = 0
-
-    def began(self, spec: TrialSpec) -> None:
-        self.ran.append(spec.values)
-
-    def heard(self, spec: TrialSpec, text: str) -> None:
-        pass
-
-    def ended(self, result: TrialResult, *, replayed: bool) -> None:
-        self.replayed += replayed
-        self.last = result
 
 
 class Interrupts(FormulaBackend):
@@ -78,38 +36,6 @@ class Interrupts(FormulaBackend):
         if len(self.trials) == self.at and self.error is not None:
             raise self.error
         return super().run(spec, hear)
-
-
-def place(backend: Any = None) -> Place:
-    made = backend or FormulaBackend(peak, cap_bytes=cap())
-    return Place(Guard(Wish(backend="formula")), lambda _stop, _environment: made)
-
-
-def spec_of(ask: Ask) -> TrialSpec:
-    return TrialSpec(values=ask.values, repeat=ask.repeat)
-
-
-@contextmanager
-def driving(
-    folder: Path, *backends: Any, resume: Path | None = None, **budget: Any
-) -> Iterator[tuple[Drive, Quiet, Journal]]:
-    quiet = Quiet()
-    with ExitStack() as stack:
-        places = [place(one) for one in backends or (None,)]
-        for one in places:
-            stack.enter_context(one.opened())
-        executor: Executor = OneByOne(places[0]) if len(places) == 1 else SideBySide(places)
-        journal = (
-            Journal.create(folder, "ab" * 32, arguments=["oomdoctor"], started=0.0)
-            if resume is None
-            else Journal.resume(resume)
-        )
-        stack.callback(journal.close)
-        yield (
-            Drive(executor, journal, spec_of=spec_of, tells=quiet, budget=Budget(**budget)),
-            quiet,
-            journal,
-        )
 
 
 def search() -> Search[SearchAnswer]:
@@ -200,90 +126,38 @@ def test_no_trial_starts_after_the_budget_of_seconds(tmp_path: Path) -> None:
     assert driven.answer.stopped == "the budget of 0 seconds is spent"
 
 
-def test_places_side_by_side_give_the_same_frontier(tmp_path: Path) -> None:
-    def rows(*backends: Any) -> list[tuple[float, float | None]]:
-        wanted = find_frontier(SEQ, BATCH, cap_bytes=cap(), width=max(len(backends), 1))
-        folder = tmp_path / str(len(backends))
-        with driving(folder, *backends) as (drive, _, _):
-            frontier = drive.run(wanted).answer
-        return [(at, answer.bracket.fits_at) for at, answer in frontier.rows]
+class Killed(FormulaBackend):
+    """Lets some trials end as one that was killed does, so many times each."""
 
-    assert rows() == rows(*(FormulaBackend(peak, cap_bytes=cap()) for _ in range(3)))
-
-
-class Waits(FormulaBackend):
-    """Ends only once another place runs a trial as well."""
-
-    def __init__(self, both: threading.Barrier) -> None:
-        """Share what both wait for."""
+    def __init__(self, times: int, code: int | None) -> None:
+        """Say how often, and with which exit code."""
         super().__init__(peak, cap_bytes=cap())
-        self._both = both
+        self._left = times
+        self._code = code
 
     def run(self, spec: TrialSpec, hear: Callable[[str], None]) -> TrialResult:
-        self._both.wait(30)
-        return super().run(spec, hear)
+        result = super().run(spec, hear)
+        if spec.values["batch"] != 1 or not self._left:
+            return result
+        self._left -= 1
+        return replace(result, outcome=CRASH, exit_code=self._code)
 
 
-def test_places_run_at_the_same_time(tmp_path: Path) -> None:
-    both = threading.Barrier(2)
+@pytest.mark.parametrize(
+    ("times", "code", "runs"), [(1, -9, 2), (1, None, 2), (1, 137, 2), (2, -9, 2), (1, 1, 1)]
+)
+def test_a_trial_that_somebody_killed_runs_once_more(
+    tmp_path: Path, times: int, code: int | None, runs: int
+) -> None:
+    def one() -> Search[str]:
+        results = yield (ask(1),)
+        return results[0].outcome
 
-    def two() -> Search[int]:
-        first = yield (ask(1), ask(2))
-        return len(first)
+    with driving(tmp_path, Killed(times, code)) as (drive, quiet, _):
+        outcome = drive.run(one()).answer
 
-    with driving(tmp_path, Waits(both), Waits(both)) as (drive, _, _):
-        assert drive.run(two()).answer == 2
-
-
-def ask(batch: int) -> Ask:
-    return Ask(values={"batch": batch})
-
-
-def test_a_refusal_in_one_place_ends_the_others_with_its_reason() -> None:
-    began = threading.Event()
-
-    class Stoppable(FormulaBackend):
-        stop: Callable[[], str | None]
-
-        def run(self, spec: TrialSpec, hear: Callable[[str], None]) -> TrialResult:
-            began.set()
-            while self.stop() is None:
-                threading.Event().wait(0.01)
-            return replace(super().run(spec, hear), outcome=REFUSED, reason=str(self.stop()))
-
-    class Refuses(FormulaBackend):
-        def run(self, spec: TrialSpec, hear: Callable[[str], None]) -> TrialResult:
-            began.wait(30)
-            super().run(spec, hear)
-            raise GuardError("memory shrank")
-
-    def two() -> Search[int]:
-        yield (ask(1), ask(2))
-        return 0
-
-    waits = Stoppable(peak)
-
-    def make(stop: Callable[[], str | None], _: Mapping[str, str]) -> Stoppable:
-        waits.stop = stop
-        return waits
-
-    places = [place(Refuses(peak)), Place(Guard(Wish(backend="formula")), make)]
-    with ExitStack() as stack:
-        for one in places:
-            stack.enter_context(one.opened())
-        with pytest.raises(GuardError, match="memory shrank"):
-            SideBySide(places).run([spec_of(ask(1)), spec_of(ask(2))], _Hears())
-
-
-class _Hears:
-    def began(self, spec: TrialSpec) -> None:
-        pass
-
-    def heard(self, spec: TrialSpec, text: str) -> None:
-        pass
-
-    def ended(self, result: TrialResult) -> None:
-        pass
+    assert len(quiet.ran) == runs
+    assert outcome == (FIT if runs > times else CRASH)
 
 
 def test_a_time_out_is_learned_from_the_longest_that_fitted() -> None:

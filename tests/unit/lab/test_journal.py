@@ -15,8 +15,10 @@ from oomdoctor.errors import InputError, UsageError
 from oomdoctor.lab.journal import JOURNAL, Journal, latest_run, read_journal, write_environment
 from oomdoctor.lab.keys import key_of
 from oomdoctor.model.trial import (
+    CRASH,
     FIT,
     OOM,
+    TIMEOUT,
     CommandSpec,
     OomIdentity,
     PhasePeak,
@@ -97,6 +99,20 @@ def test_a_journal_cut_anywhere_gives_what_was_whole_before(
     again.close()
 
     assert [*map(str, range(whole)), "after"] == list(read_journal(path).results)
+
+
+def test_trials_that_told_nothing_run_again_when_a_run_is_resumed(
+    begun: Callable[..., Journal],
+) -> None:
+    journal = begun()
+    for outcome in (FIT, OOM, CRASH, TIMEOUT):
+        journal.finish(result(outcome, outcome=outcome))
+    journal.close()
+
+    again = Journal.resume(journal.folder)
+    again.close()
+
+    assert list(again.results) == [FIT, OOM]
 
 
 def test_a_kill_in_the_head_leaves_nothing_to_resume(begun: Callable[..., Journal]) -> None:
