@@ -42,6 +42,8 @@ _MOMENTS = {
 }
 _LOW_RANK = ("galore", "galore-8bit", "apollo", "apollo-8bit")
 _ONE_BY_ONE = ("adafactor", "galore", "galore-8bit", "apollo", "apollo-8bit", "muon")
+_WIDE = ("ademamix", "adamw-bnb")
+"""Optimizers of bitsandbytes, whose states are in fp32 whatever the weights."""
 _TABLES = ("embed_tokens", "lm_head", "positions")
 
 
@@ -63,12 +65,14 @@ def _one(job: Job, param: Param, *, master: bool) -> float:
     if spec is None:
         return 0
     name, count = spec.name, param.count
-    width = FP32 if master else param.stored
+    width = FP32 if master or name in _WIDE else param.stored
     kept = FP32 * count if master and param.stored < FP32 else 0
     sides = _sides(param)
     if name == "adafactor":
         return kept + FP32 * sum(sides)
     if name in _LOW_RANK:
+        if param.name.endswith(_TABLES):  # only matrices of hidden layers are projected
+            return kept + 2 * count * width
         return kept + _projected(name, count, sides, width, spec.rank or 128)
     moments = _MOMENTS.get(name, 2)
     if name == "muon" and (len(sides) < 2 or param.name in _TABLES):
@@ -107,7 +111,7 @@ def step_bytes(job: Job, weights: Iterable[tuple[Param, int]]) -> int:
     largest = max(param.count for param, _ in trained)
     if spec.name in _ONE_BY_ONE:
         return 3 * FP32 * largest
-    if spec.name.endswith("bit") or spec.implementation == "fused" or spec.name == "sgd":
+    if spec.name.endswith("bit") or spec.name in _WIDE or spec.implementation == "fused" or spec.name == "sgd":
         return 0
     if spec.in_backward or spec.implementation == "for-loop" or spec.name == "lion":
         return FP32 * largest

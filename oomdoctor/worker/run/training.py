@@ -225,6 +225,6 @@ def _attach(bench: Bench) -> None:
 
     for weight in bench.trained:
         holder = torch.nn.ParameterList([weight])
-        optimizers[weight] = make_optimizer(spec, holder, grouped=False)
+        optimizers[weight] = make_optimizer(spec, holder, grouped=False, whole=bench.model)
         weight.register_post_accumulate_grad_hook(step)
     bench.kept["optimizers"] = optimizers

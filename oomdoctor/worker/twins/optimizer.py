@@ -22,20 +22,27 @@ if TYPE_CHECKING:
 _RATE = 1e-5
 _DECAY = 0.01
 _WITHOUT_DECAY = ("bias", "layernorm", "rmsnorm", r"(?:^|\.)norm(?:$|\.)", r"_norm(?:$|\.)")
-_EIGHT_BIT = ("adamw-8bit", "adam-8bit", "lion-8bit")
+_EIGHT_BIT = ("adamw-8bit", "adam-8bit", "lion-8bit", "ademamix-8bit")
 _IMPLEMENTATIONS = ("foreach", "fused", "for-loop")
 
 
-def make_optimizer(spec: OptimizerSpec, model: nn.Module, *, grouped: bool) -> Any:
+def make_optimizer(
+    spec: OptimizerSpec,
+    model: nn.Module,
+    *,
+    grouped: bool,
+    whole: nn.Module | None = None,
+) -> Any:
     """Return the optimizer of a model's trainable weights, without states yet.
 
     `grouped` says that weights without decay stand in a group of their own, and that embeddings
-    have no states of 8 bits, as Trainer has it.
+    have no states of 8 bits, as Trainer has it. `whole` is the model that says which weights are
+    matrices of hidden layers, where `model` only holds one of its weights.
     """
     if spec.offload is not None:
         raise UnsupportedError(f"optimizer states on {spec.offload} cannot be traced")
     if spec.name in ("galore", "muon"):
-        return _of_model(spec, model)
+        return _of_model(spec, model, low_rank.hidden_matrices(whole or model))
     make = _MAKERS.get(spec.name)
     if make is None:
         raise UnsupportedError(f"the optimizer {spec.name} cannot be traced")
@@ -137,6 +144,8 @@ _MAKERS: dict[str, Callable[[Groups, OptimizerSpec], Any]] = {
     "adam-8bit": _of_bitsandbytes("Adam", 8),
     "adafactor": _adafactor,
     "adagrad": _adagrad,
+    "ademamix": _of_bitsandbytes("AdEMAMix", 32),
+    "ademamix-8bit": _of_bitsandbytes("AdEMAMix", 8),
     "lion": lambda groups, spec: (_of_bitsandbytes("Lion", 32) if spec.paged else _lion)(
         groups, spec
     ),
@@ -147,10 +156,10 @@ _MAKERS: dict[str, Callable[[Groups, OptimizerSpec], Any]] = {
 }
 
 
-def _of_model(spec: OptimizerSpec, model: nn.Module) -> Any:
+def _of_model(spec: OptimizerSpec, model: nn.Module, hidden: list[torch.Tensor]) -> Any:
     """Return an optimizer that treats the matrices of hidden layers in a way of its own."""
-    matrices = low_rank.hidden_matrices(model)
-    known = {id(weight) for weight in matrices}
+    known = {id(weight) for weight in hidden}
+    matrices = [weight for weight in trainable(model) if id(weight) in known]
     others = [weight for weight in trainable(model) if id(weight) not in known]
     if spec.name == "galore":
         return low_rank.GaloreAdamW(others, matrices, rate=_RATE, rank=spec.rank or 128)

@@ -14,6 +14,7 @@ from oomdoctor.model.job import (
     Job,
     LoraSpec,
     ModelSpec,
+    OptimizerSpec,
     QuantSpec,
 )
 from oomdoctor.record import replace
@@ -113,3 +114,12 @@ def test_a_pattern_adapts_what_it_matches_and_a_broken_one_nothing() -> None:
     assert adapters(r".*self_attn\.q_proj") < adapters(r".*_proj")
     assert adapters(r".*self_attn\.q_proj") > 0
     assert adapters(r".*(q_proj") == 0
+
+
+@pytest.mark.parametrize(("name", "traced"), [("galore", 4.81), ("ademamix", 9.61)])
+def test_states_are_projected_for_hidden_layers_alone_and_wide_in_bitsandbytes_as_traced(
+    name: str, traced: float
+) -> None:
+    job = Job(model=model(QWEN), seq_len=1024, optimizer=OptimizerSpec(name=name))
+
+    assert peak(job) == pytest.approx(traced, rel=0.04)
