@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.memory import formula_cnn
+from oomdoctor.memory import formula_cnn, formula_owners
 from oomdoctor.memory.formula_gather import TRAINERS
 from oomdoctor.memory.formula_host import host_bytes
 from oomdoctor.memory.formula_shape import Shape, shape_of, stands_in
@@ -18,8 +18,9 @@ from oomdoctor.model.estimate import Owner, PartBytes, PhasePeak
 from oomdoctor.record import dataclass, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from oomdoctor.memory.tape import Param
     from oomdoctor.model.job import Job
 
 ORDER = (
@@ -47,7 +48,8 @@ _SIX = {
 class FormulaPeak:
     """What the formulas say: the peak of each phase, and what the highest is made of.
 
-    `parts` are those that people know, `categories` those of the simulation; `owners` are coarse.
+    `parts` are those that people know, `categories` those of the simulation; `owners` are groups of
+    modules for weights, and one for each other category.
     """
 
     phases: tuple[PhasePeak, ...]
@@ -70,7 +72,8 @@ def peak_by_formula(job: Job) -> FormulaPeak:
     shape = _shared(whole, job)
     steps = Steps(job, shape)
     _run(steps, job)
-    found = _peak(steps.tape, (*_assumed(job, shape), *_untargeted(steps, job)))
+    said = (*_assumed(job, shape), *_untargeted(steps, job))
+    found = _peak(steps.tape, said, steps.weights)
     return replace(found, host_bytes=host_bytes(job, steps.weights))
 
 
@@ -81,14 +84,16 @@ def _convolutions(job: Job) -> FormulaPeak:
     return _peak(tape, (said,))
 
 
-def _peak(tape: Tape, assumptions: tuple[str, ...]) -> FormulaPeak:
+def _peak(
+    tape: Tape, assumptions: tuple[str, ...], weights: Sequence[tuple[Param, int]] = ()
+) -> FormulaPeak:
     return FormulaPeak(
         phases=tuple(PhasePeak(name=n, allocated_bytes=int(b)) for n, b in tape.phases.items()),
         peak_bytes=tape.peak,
         peak_phase=tape.peak_place[0],
         parts=_six(tape.peak_parts),
         categories=_categories(tape.peak_parts),
-        owners=_owners(tape.peak_parts, tape.peak_place),
+        owners=formula_owners.owners(tape.peak_parts, tape.peak_place, weights),
         assumptions=assumptions,
     )
 
@@ -177,23 +182,3 @@ def _six(parts: Mapping[str, int]) -> tuple[PartBytes, ...]:
     return tuple(
         PartBytes(name=name, bytes=size, formula=_FORMULAS.get(name)) for name, size in sums.items()
     )
-
-
-def _owners(parts: Mapping[str, int], place: tuple[str, str, str]) -> tuple[Owner, ...]:
-    """Return one owner for each category: the formulas know no single modules."""
-    phase, part, _ = place
-    modules = {"logits and loss": "lm_head", "activation": "layers", "weights": ""}
-    rows = [
-        Owner(
-            module=modules.get(name, ""),
-            operator="formula",
-            category=name,
-            phase=phase,
-            part=part,
-            bytes=int(size),
-            allocations=1,
-        )
-        for name, size in parts.items()
-        if size > 0
-    ]
-    return tuple(sorted(rows, key=lambda row: -row.bytes))

@@ -53,7 +53,7 @@ def balance(
     counts: Counter[tuple[str, ...]] = Counter()
     for number in live:
         one, size = stream.allocations[number], played.blocks[number]
-        key = (folded(one.module), one.operator, kinds[number], one.phase, one.part)
+        key = (owner_path(one.module), one.operator, kinds[number], one.phase, one.part)
         by_kind[kinds[number]] += size
         sizes[key] += size
         counts[key] += 1
@@ -82,6 +82,13 @@ def live_after(stream: Stream, event: int) -> tuple[int, ...]:
 def folded(module: str) -> str:
     """Return a module's path with layers folded: `model.layers.*.mlp`."""
     return re.sub(r"(?<=\.)\d+(?=\.|\Z)", "*", module)
+
+
+@cache
+def owner_path(module: str) -> str:
+    """Return a folded path as the model has it: without what PEFT puts around it and its layers."""
+    own = module.removeprefix("base_model.model").removesuffix(".base_layer").lstrip(".")
+    return folded(own or module)
 
 
 def _owners(
