@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.memory import formula_loss
+from oomdoctor.memory import formula_loss, formula_tasks
 from oomdoctor.memory.formula_checkpoint import checkpoint, nothing
 from oomdoctor.memory.formula_gather import KINDS, Gathering
 from oomdoctor.memory.formula_groups import Group
@@ -51,15 +51,18 @@ class Network:
         if shape.encoder:
             self.encoder = self._stack("encoder", shape.encoder, cross=False)
         outputs = job.labels if job.labels is not None else shape.vocab
-        tied = shape.tied and job.labels is None
+        tied = (shape.tied and job.labels is None) or job.task == "embedding"
         self.head = maker.linear(
             "score" if job.labels is not None else "lm_head", shape.embedding or hidden, outputs
         )
+        own = maker.bases.get(self.head.name, self.head.weight)
+        maker.unpack(own)
         if tied:
-            maker.params.remove(self.head.weight)
-            self.head = self.head._replace(weight=self.table)
-        maker.unpack(self.head.weight)
-        self.table.tied = self.head.weight is self.table
+            maker.params.remove(own)
+        if tied and own is self.head.weight:
+            table = maker.bases.get("embed_tokens", self.table)
+            self.head = self.head._replace(weight=table)
+        self.table.tied = self.head.weight is self.table and job.task != "embedding"
         self.outputs = outputs
         views = job.sharding.kind == "ddp" and job.sharding.bucket_views
         self.share = ELSEWHERE if views else 1
@@ -277,7 +280,11 @@ class Network:
 
     def _loss(self, batch: int, tokens: int) -> tuple[Value, Block | None]:
         job = self.job
+        if job.task == "embedding":
+            return formula_tasks.pair_loss(self, batch, tokens), None
         x = self.forward(batch, tokens, target=job.target_len)
+        if job.task == "grpo":
+            x = formula_tasks.answers(self, x, batch)
         self.tape.part = "loss"
         self.tape.module = "lm_head"
         if job.labels is not None or self.shape.vocab == 0:
