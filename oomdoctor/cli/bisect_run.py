@@ -64,17 +64,17 @@ def bisected(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Outcome
     setup = setup_of(values, stdin=stdin)
     plan = setup.plan_digest(objective=asked["objective"])
     earlier = latest_run(Path(ROOT), plan) if asked["resume"] else None
-    then = None if earlier is None else _allowed_then(earlier)
+    then = None if earlier is None else allowed_then(earlier)
     with endable(), opened(setup, asked, then) as found:
         if earlier is not None:
             journal = Journal.resume(earlier)
         else:
-            caps = {name: getattr(found.allowed, name) for name in _CAPS}
+            caps = caps_of(found.allowed)
             journal = Journal.create(
                 Path(ROOT), plan, arguments=again(), started=time.time(), facts=caps
             )
         try:
-            _record(journal, setup, found)
+            record(journal, setup, found)
             return _driven(setup, asked, found, journal)
         finally:
             journal.close()
@@ -165,17 +165,22 @@ def range_of(axis: Axis) -> AxisRange:
     )
 
 
-def again() -> tuple[str, ...]:
+def again(command: str = "bisect") -> tuple[str, ...]:
     """Return the command line that starts this run again from its beginning."""
     context = click.get_current_context()
     words = [one for one in context.meta.get(GIVEN, ()) if one != RESUME]
-    return (sys.executable, "-m", "oomdoctor", context.info_name or "bisect", *words)
+    return (sys.executable, "-m", "oomdoctor", context.info_name or command, *words)
 
 
 _CAPS = ("cap_bytes", "host_cap_bytes")
 
 
-def _allowed_then(folder: Path) -> Allowed:
+def caps_of(allowed: Allowed) -> dict[str, int | None]:
+    """Return the caps of a run as its journal keeps them."""
+    return {name: getattr(allowed, name) for name in _CAPS}
+
+
+def allowed_then(folder: Path) -> Allowed:
     """Return the caps that the earlier part of a run had."""
     head = read_journal(folder / JOURNAL).head
     facts = head.get("facts")
@@ -187,7 +192,7 @@ def _allowed_then(folder: Path) -> Allowed:
     )
 
 
-def _record(journal: Journal, setup: Setup, found: Opened) -> None:
+def record(journal: Journal, setup: Setup, found: Opened) -> None:
     """Write down where a run takes place."""
     facts = {
         "oomdoctor": __version__,

@@ -47,6 +47,11 @@ COMMANDS = {
         "command",
         "Find the exact batch or length at which memory runs out, by few real trials.",
     ),
+    "confirm": Entry(
+        "oomdoctor.cli.confirm",
+        "command",
+        "Prove a cause by experiment, or refute it: as it is, treated, and a control.",
+    ),
     "snapshot": Entry(
         "oomdoctor.cli.snapshot", "group", "Read memory snapshots, and check the allocator model."
     ),

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from oomdoctor.model.trial import CommandSpec, TrialSpec
 
 BASELINE, TREATED = "baseline", "treated"
-CONTROLLED = "control"
+CONTROLLED, WHOLE = "control", "without a cap"
+_LARGE = 1 << 42
 _CONTROL_VARIABLE = "OOMDOCTOR_CONTROL"
 
 
@@ -49,6 +50,13 @@ def baseline_spec(subject: Subject, experiment: Experiment) -> TrialSpec:
     )
 
 
+def whole_spec(subject: Subject, experiment: Experiment) -> TrialSpec:
+    """Return the run as it is, without the cap and on a card that holds whatever it needs."""
+    spec = baseline_spec(subject, experiment)
+    card = None if spec.card is None else replace(spec.card, total_bytes=_LARGE)
+    return replace(spec, cap_bytes=None, card=card)
+
+
 def control_spec(subject: Subject, experiment: Experiment) -> TrialSpec:
     """Return a run with a change that must not help: another variable, another seed of nothing."""
     spec = baseline_spec(subject, experiment)
@@ -67,6 +75,23 @@ def treated_spec(subject: Subject, experiment: Experiment) -> TrialSpec | None:
         return None if job is None else replace(spec, job=job)
     command = subject.treated or _changed_command(spec, subject, experiment)
     return None if command is None else replace(spec, command=command)
+
+
+def way_of(subject: Subject, experiment: Experiment, treated: TrialSpec) -> str:
+    """Say how a run is changed for an experiment."""
+    if experiment.lifts_cap:
+        return "the cap is lifted"
+    if treated.job is not None or treated.command is None:
+        return "another setting of the job"
+    if treated.command == subject.treated:
+        return "your own changed command"
+    before = subject.spec.command
+    if before is not None and treated.command.edits != before.edits:
+        new = treated.command.edits[len(before.edits) :]
+        return "an edited copy: " + ", ".join(f"{one.path}: {one.key}={one.value}" for one in new)
+    if before is not None and treated.command.hooks != before.hooks:
+        return f"injected into its processes: {experiment.hook}"
+    return "environment: " + ", ".join(f"{k}={v}" for k, v in experiment.environment.items())
 
 
 def _changed_job(job: Job, subject: Subject, experiment: Experiment) -> Job | None:

@@ -102,6 +102,7 @@ STATES = (
         name="lighter-optimizer",
         causes=("optimizer-states", "embedding-optimizer-state"),
         title="an optimizer without states",
+        is_remedy=False,
         safety=Safety.CHANGES_MATH,
         job="stateless-optimizer",
         hook="optimizer",
@@ -149,7 +150,7 @@ STATES = (
         causes=("checkpoint-save-gather", "fsdp-full-state-load"),
         title="states saved without gathering them on the card",
         fix="sharded-state-dict",
-        hook="safe-save",
+        hook="save-without-gather",
         saves=True,
     ),
 )
@@ -189,7 +190,6 @@ KEPT = (
         ),
         title="what is kept from step to step goes to the host",
         fix="keep-on-host",
-        hook="to-host",
         steps=GROWING_STEPS,
     ),
     Experiment(

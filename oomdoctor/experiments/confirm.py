@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.experiments.arms import BASELINE, CONTROLLED, TREATED
-from oomdoctor.experiments.judge import Arms, baseline_trouble, confirmation, needed_bytes
+from oomdoctor.experiments.arms import BASELINE, CONTROLLED, TREATED, WHOLE
+from oomdoctor.experiments.judge import Arms, baseline_trouble, confirmation
 from oomdoctor.model.trial import FIT
 from oomdoctor.record import replace
 from oomdoctor.search.rounds import Ask, Stopped
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from oomdoctor.experiments.experiment import Experiment
     from oomdoctor.model.trial import Confirmation, OomIdentity, TrialResult, Value
     from oomdoctor.search.rounds import Results, Search
 
 NEAR = 0.02
-"""Of the cap: a run that misses it by less is repeated, since it may fall on either side."""
+"""Of the cap: a run that fits with less room is repeated, since it may fall on either side."""
 
 REPEATS = 3
 
@@ -26,37 +28,53 @@ def confirm(
     experiment: Experiment,
     *,
     cap_bytes: int | None = None,
+    measures_whole: bool = False,
     wanted: OomIdentity | None = None,
     predicted_bytes: int | None = None,
 ) -> Search[Confirmation]:
     """Ask for baseline, treatment and control of an experiment; return the verdict.
 
-    The control is run only where the treatment fits, and all are repeated near the edge. A search
-    that is stopped judges what it has.
+    The control is run only where the treatment fits, and both are repeated near the edge.
+    `measures_whole` says that there is memory for the run without its cap, so that the saving can
+    be measured. A search that is stopped judges what it has.
     """
     arms = Arms(wanted=wanted, predicted_bytes=predicted_bytes)
     try:
-        baseline = yield from _run(experiment, BASELINE)
-        arms = replace(arms, baseline=baseline)
+        arms = replace(arms, baseline=(yield from _run(experiment, BASELINE)))
         if baseline_trouble(arms) is None:
-            more = REPEATS if _is_near(baseline[0], cap_bytes) else 1
-            arms = replace(arms, treated=(yield from _run(experiment, TREATED, more)))
-            if all(one.outcome == FIT for one in arms.treated):
-                arms = replace(arms, control=(yield from _run(experiment, CONTROLLED, more)))
+            arms = replace(arms, treated=(yield from _run(experiment, TREATED)))
+            if arms.treated[0].outcome == FIT:
+                arms = yield from _compared(experiment, arms, cap_bytes, measures_whole)
     except Stopped as stop:
         return replace(confirmation(cause, experiment, arms), reason=f"stopped: {stop.reason}")
     return confirmation(cause, experiment, arms)
 
 
-def _run(experiment: Experiment, arm: str, times: int = 1) -> Search[Results]:
-    """Ask for an arm so many times; baselines of equal length are one trial of the journal."""
+def _compared(
+    experiment: Experiment,
+    arms: Arms,
+    cap_bytes: int | None,
+    measures_whole: bool,
+) -> Search[Arms]:
+    """Ask for the control of a treatment that fits, and for what tells how much it saves."""
+    more = 1
+    if _is_near(arms.treated[0], cap_bytes):
+        more = REPEATS
+        again = yield from _run(experiment, TREATED, range(1, REPEATS))
+        arms = replace(arms, treated=(*arms.treated, *again))
+    arms = replace(arms, control=(yield from _run(experiment, CONTROLLED, range(more))))
+    if measures_whole and not experiment.lifts_cap:
+        arms = replace(arms, whole=(yield from _run(experiment, WHOLE)))
+    return arms
+
+
+def _run(experiment: Experiment, arm: str, numbers: Sequence[int] = (0,)) -> Search[Results]:
+    """Ask for an arm, once for each number; baselines of equal length are one trial."""
     values: dict[str, Value] = {"arm": arm, "experiment": experiment.name}
-    results = yield tuple(Ask(values=values, repeat=number) for number in range(times))
+    results = yield tuple(Ask(values=values, repeat=number) for number in numbers)
     return results
 
 
 def _is_near(result: TrialResult, cap_bytes: int | None) -> bool:
-    needed = needed_bytes(result)
-    if needed is None or cap_bytes is None:
-        return False
-    return abs(needed - cap_bytes) < NEAR * cap_bytes
+    peak = result.peak_bytes
+    return peak is not None and cap_bytes is not None and cap_bytes - peak < NEAR * cap_bytes

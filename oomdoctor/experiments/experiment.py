@@ -25,7 +25,8 @@ class Experiment:
     a rule's fix of the name `fix` in copies of its configs, else `environment`, else the injected
     change `hook` with `arguments`. `lifts_cap` runs without the cap that a caller or another
     process put on the memory. `steps` are those that it takes until the cause shows.
-    `safety` and `time_factor` order changes that would all do: quality first, then speed.
+    `safety` and `time_factor` order changes that would all do: quality first, then speed; one that
+    only shows a cause, and that nobody would train with, is no remedy.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Experiment:
     hook: str | None = None
     arguments: Mapping[str, Value] = field(default_factory=dict)
     lifts_cap: bool = False
+    is_remedy: bool = True
     steps: int = 2
     evaluates: bool = False
     saves: bool = False

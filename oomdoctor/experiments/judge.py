@@ -38,10 +38,13 @@ _FAILURES = (OOM, HOST_OOM)
 class Arms:
     """The runs of an experiment; `wanted` is how the diagnosed failure looked, where it is known.
 
-    `predicted_bytes` is what the change should save.
+    `whole` is the run as it is without the cap, where there is memory for it: a run that fails is
+    cut short, and tells too little of what it needs. `predicted_bytes` is what the change should
+    save.
     """
 
     baseline: tuple[TrialResult, ...] = ()
+    whole: tuple[TrialResult, ...] = ()
     treated: tuple[TrialResult, ...] = ()
     control: tuple[TrialResult, ...] = ()
     wanted: OomIdentity | None = None
@@ -51,7 +54,7 @@ class Arms:
 def confirmation(cause: str, experiment: Experiment, arms: Arms) -> Confirmation:
     """Judge an experiment."""
     saved, at_least = saving(arms)
-    verdict, reason = _judged(experiment, arms, saved)
+    verdict, reason = _judged(experiment, arms, saved, at_least=at_least)
     return Confirmation(
         cause=cause,
         verdict=verdict,
@@ -61,6 +64,7 @@ def confirmation(cause: str, experiment: Experiment, arms: Arms) -> Confirmation
         baseline=arms.baseline,
         treated=arms.treated,
         control=arms.control,
+        whole=arms.whole,
         predicted_saving_bytes=arms.predicted_bytes,
         measured_saving_bytes=saved,
         at_least=at_least,
@@ -109,25 +113,30 @@ def saving(arms: Arms) -> tuple[int | None, bool]:
     """Return the bytes saved, and whether they are a lower bound because the baseline failed.
 
     What is compared is the phase in which the baseline failed: another one may be the peak of the
-    run that came farther.
+    run that came farther. A treated run that fails as well was cut short, and saves nothing yet.
     """
+    if any(one.outcome in _FAILURES for one in arms.treated):
+        return None, False
     phase = next((_place(one)[0] for one in arms.baseline if one.outcome in _FAILURES), "")
-    before = [value for value in map(needed_bytes, arms.baseline) if value is not None]
+    whole = [one for one in arms.whole if one.outcome == FIT]
+    cut = not whole and any(one.outcome in _FAILURES for one in arms.baseline)
+    runs = [_needed_in(one, phase) for one in whole] or list(map(needed_bytes, arms.baseline))
+    before = [value for value in runs if value is not None]
     after = [value for one in arms.treated if (value := _needed_in(one, phase)) is not None]
     if not before or not after:
         return None, False
-    return max(before) - max(after), any(one.outcome in _FAILURES for one in arms.baseline)
+    return max(before) - max(after), cut
 
 
 def _needed_in(result: TrialResult, phase: str) -> int | None:
-    """Return what a run needed in a phase, or altogether where it does not tell."""
-    if result.outcome in _FAILURES:
-        return needed_bytes(result)
+    """Return what a run that fits needed in a phase, or altogether where it does not tell."""
     named = [one.allocated_bytes for one in result.phases if one.name == phase]
     return max((one for one in named if one is not None), default=needed_bytes(result))
 
 
-def _judged(experiment: Experiment, arms: Arms, saved: int | None) -> tuple[str, str]:
+def _judged(
+    experiment: Experiment, arms: Arms, saved: int | None, *, at_least: bool
+) -> tuple[str, str]:
     trouble = baseline_trouble(arms) or _trouble_of_change(experiment, arms)
     if trouble is not None:
         return INCONCLUSIVE, trouble
@@ -135,7 +144,7 @@ def _judged(experiment: Experiment, arms: Arms, saved: int | None) -> tuple[str,
         return _still_fails(experiment, arms)
     if any(one.outcome == FIT for one in arms.control):
         return INCONCLUSIVE, "a change that should not help fits as well: the failure is not stable"
-    return _fits(experiment, arms, saved)
+    return _fits(experiment, arms, saved, at_least=at_least)
 
 
 def _trouble_of_change(experiment: Experiment, arms: Arms) -> str | None:
@@ -163,17 +172,26 @@ def _still_fails(experiment: Experiment, arms: Arms) -> tuple[str, str]:
     return INCONCLUSIVE, f"with {experiment.title} it fails later: it helps, but not enough alone"
 
 
-def _fits(experiment: Experiment, arms: Arms, saved: int | None) -> tuple[str, str]:
-    needed = max((needed_bytes(one) or 0 for one in arms.baseline), default=0)
-    if saved is not None and needed and not experiment.lifts_cap and saved < LEAST_SHARE * needed:
-        share = max(saved, 0) / needed
-        little = f"that saves only {share:.0%} of what is needed: at the edge any such change helps"
-        return INCONCLUSIVE, f"it fits with {experiment.title}, but {little}"
+def _fits(
+    experiment: Experiment, arms: Arms, saved: int | None, *, at_least: bool
+) -> tuple[str, str]:
+    """Judge a treated run that fits while baseline and control fail."""
+    needed = max((needed_bytes(one) or 0 for one in (*arms.whole, *arms.baseline)), default=0)
+    little = saved is not None and needed and saved < LEAST_SHARE * needed
+    if little and saved is not None and not experiment.lifts_cap:
+        share = f"{max(saved, 0) / needed:.0%} of what is needed"
+        small = f"that saves only {share}: at the edge any such change helps"
+        return INCONCLUSIVE, f"it fits with {experiment.title}, but {small}"
     reason = f"it fits with {experiment.title}, and fails without"
     predicted = arms.predicted_bytes
-    if saved and predicted and not predicted / FACTOR <= saved <= predicted * FACTOR:
+    if saved and predicted and _is_off(saved, predicted, at_least=at_least):
         reason += f"; it saves {format_size(saved)} where {format_size(predicted)} were predicted"
     return CONFIRMED, reason
+
+
+def _is_off(saved: int, predicted: int, *, at_least: bool) -> bool:
+    """Say whether a saving contradicts its prediction; a lower bound does so from above alone."""
+    return saved > predicted * FACTOR or (not at_least and saved < predicted / FACTOR)
 
 
 def _place(result: TrialResult) -> tuple[str, int]:

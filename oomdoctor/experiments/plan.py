@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.experiments.arms import treated_spec
+from oomdoctor.experiments.arms import treated_spec, way_of
 from oomdoctor.experiments.catalogue import experiments_of
 from oomdoctor.record import dataclass
 
@@ -32,11 +32,15 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A suspect with the experiment for it; without one, `reason` says why there is none."""
+    """A suspect with the experiment for it; without one, `reason` says why there is none.
+
+    `way` says in words how the run is changed.
+    """
 
     suspect: Suspect
     experiment: Experiment | None = None
     treated: TrialSpec | None = None
+    way: str = ""
     reason: str = ""
 
 
@@ -76,7 +80,8 @@ def _planned(suspect: Suspect, names: Sequence[str], subject: Subject) -> Planne
     for one in sorted(known, key=lambda one: sum(name in one.causes for name in names)):
         treated = treated_spec(subject, one)
         if treated is not None:
-            return Planned(suspect=suspect, experiment=one, treated=treated)
+            way = way_of(subject, one, treated)
+            return Planned(suspect=suspect, experiment=one, treated=treated, way=way)
     tried = "; ".join(one.title for one in known)
     return Planned(
         suspect=suspect,

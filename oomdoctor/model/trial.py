@@ -152,11 +152,13 @@ class TrialResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """A peak as a function of one axis: constant + linear x + quadratic x² + inverse / x, in bytes.
+    """A peak along an axis, in bytes: constant + linear x + quadratic x² + inverse / x.
+
+    It is at least `floor`: what some phase needs at any value (an optimizer's first step, a load).
 
     `points` are (value, bytes) as measured; `residual_bytes` the largest distance from them.
-    `inverse` is there on an axis on which memory falls. `estimated` says that too little was measured
-    for a fit: the curve is that of an estimate, moved through the point that was.
+    `inverse` is there on an axis on which memory falls. `estimated` says that too little was
+    measured for a fit: the curve is that of an estimate, moved through the point that was.
     """
 
     axis: str
@@ -168,11 +170,13 @@ class Curve:
     residual_bytes: int = 0
     inverse: float = 0.0
     estimated: bool = False
+    floor: float = 0.0
 
     def at(self, value: float) -> float:
         """Return the bytes at a value of the axis."""
         straight = self.constant + self.linear * value + self.quadratic * value * value
-        return straight + self.inverse / value if self.inverse else straight
+        grown = straight + self.inverse / value if self.inverse else straight
+        return max(grown, self.floor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,7 +235,8 @@ class Confirmation:
     `experiment` names the intervention, `title` says in words what it changes. `verdict` is
     confirmed, refuted or inconclusive, `reason` says why in one sentence. The predicted saving is
     an estimate, the measured one the difference of what the back end counted; where the baseline
-    was cut short by its failure, `at_least` says that it is a lower bound.
+    was cut short by its failure, `at_least` says that it is a lower bound. `whole` is the run as it
+    is without the cap, where there is memory for one.
     """
 
     cause: str
@@ -243,6 +248,7 @@ class Confirmation:
     baseline: tuple[TrialResult, ...] = ()
     treated: tuple[TrialResult, ...] = ()
     control: tuple[TrialResult, ...] = ()
+    whole: tuple[TrialResult, ...] = ()
     predicted_saving_bytes: int | None = None
     measured_saving_bytes: int | None = None
     at_least: bool = False

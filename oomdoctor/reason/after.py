@@ -99,19 +99,29 @@ def changed_jobs(
     job = job_of(book).job
     if job is None or job.compiled:
         return None
+    after = {
+        fix: other
+        for fix, other in jobs_after(prescriptions[:MOST_FIXES], book).items()
+        if other != job
+    }
+    return Changed(job, room, _least(book), after) if after or not whole else None
+
+
+def jobs_after(prescriptions: Sequence[Prescription], book: FactBook) -> dict[str, Job]:
+    """Return the job after each fix whose patches say something of it, by the fix' name."""
+    from oomdoctor.memory.jobs import job_of
+
     after: dict[str, Job] = {}
-    for one in prescriptions[:MOST_FIXES]:
+    for one in prescriptions:
         facts = [
             fact
             for patch in one.patches
             for fact in facts_of_settings(patch.dialect, patch.settings)
         ]
-        if not facts:
-            continue
-        other = job_of(_changed(book, facts)).job
-        if other is not None and other != job:
-            after[one.fix_id] = other
-    return Changed(job, room, _least(book), after) if after or not whole else None
+        job = job_of(_changed(book, facts)).job if facts else None
+        if job is not None:
+            after[one.fix_id] = job
+    return after
 
 
 def _as_seen(book: FactBook) -> FactBook:

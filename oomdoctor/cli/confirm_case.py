@@ -1,0 +1,105 @@
+"""What a command line of `confirm` puts to the test: the case, and the run that fails."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from oomdoctor.cli.bisect_setup import setup_of
+from oomdoctor.errors import InputError, Location
+from oomdoctor.experiments.arms import Subject
+from oomdoctor.experiments.case import Case, case_of_cause, case_of_diagnosis
+from oomdoctor.lab.hooks import names
+from oomdoctor.model.trial import CommandSpec
+from oomdoctor.record import NamedTuple, replace
+from oomdoctor.search.rounds import Ask
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import BinaryIO
+
+    from oomdoctor.cli.bisect_setup import Setup
+    from oomdoctor.cli.confirm import Asked
+    from oomdoctor.lab.guard import Allowed
+    from oomdoctor.model.job import Job
+    from oomdoctor.model.plan import Prescription
+
+_MOST_BYTES = 64 << 20
+
+
+class Wanted(NamedTuple):
+    """A case with the set-up of its trials."""
+
+    case: Case
+    setup: Setup
+    jobs: Mapping[str, Job]
+
+    def subject(self, asked: Asked, allowed: Allowed) -> Subject:
+        """Return what fails, under the caps of this place."""
+        own = asked["treated"]
+        spec = self.setup.spec_of(allowed)(Ask())
+        treated = None
+        if own is not None:
+            treated = CommandSpec(arguments=tuple(shlex.split(own)), folder=str(Path.cwd()))
+        return Subject(
+            spec=spec, fixes=self.case.fixes, jobs=self.jobs, treated=treated, hooks=names()
+        )
+
+
+def wanted_of(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Wanted:
+    """Return what a command line asks for; UsageError or InputError says what is wrong."""
+    asked = cast("Asked", values)
+    case = _case(asked["case"])
+    case = replace(case, suspects=case.suspects[: asked["top"]])
+    # one run without an axis is what `bisect --git-bisect` sets up
+    setup = setup_of({**values, "axis": (), "git_bisect": True, "objective": "memory"}, stdin=stdin)
+    if setup.backend == "formula":
+        raise click.UsageError(
+            "nothing can run here: no card is seen, and torch is not installed for --backend"
+            " simulate or cpu (pip install 'oomdoctor[lab]', or name --python)"
+        )
+    if asked["treated"] is not None and setup.template is None:
+        raise click.UsageError("--treated stands for a command, and there is none behind --")
+    if asked["write_config"] is not None and not asked["minimal"]:
+        raise click.UsageError("--write-config writes what --minimal finds: give both")
+    jobs = {} if setup.template is not None else _jobs(values, case, stdin)
+    return Wanted(case, setup, jobs)
+
+
+def _case(text: str) -> Case:
+    path = Path(text)
+    if path.suffix == ".json" or path.is_file():
+        try:
+            if path.stat().st_size > _MOST_BYTES:
+                raise InputError("too large for a diagnosis", location=Location(path=text))
+            return case_of_diagnosis(json.loads(path.read_text(encoding="utf-8")), text)
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"cannot be read: {error}", location=Location(path=text)) from error
+        except ValueError as error:
+            raise InputError(f"not JSON: {error}", location=Location(path=text)) from error
+    from oomdoctor.rules.loader import load_rules
+
+    known = load_rules().causes
+    if text not in known:
+        from difflib import get_close_matches
+
+        near = get_close_matches(text, known, n=3, cutoff=0.5)
+        remedy = f"did you mean {', '.join(near)}?" if near else "`oomdoctor explain` lists them"
+        raise click.UsageError(f"{text!r} is neither a file nor a cause; {remedy}")
+    return case_of_cause(text)
+
+
+def _jobs(values: Mapping[str, object], case: Case, stdin: BinaryIO | None) -> dict[str, Job]:
+    """Return the job after each prescribed fix that changes what its config says."""
+    from oomdoctor.cli.estimate_run import described_by
+    from oomdoctor.reason.after import jobs_after
+
+    if not case.fixes:
+        return {}
+    described = described_by(values, stdin=stdin).described()
+    fixes: tuple[Prescription, ...] = tuple(case.fixes.values())
+    return jobs_after(fixes, described.book)
