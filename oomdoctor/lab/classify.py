@@ -40,18 +40,23 @@ _BETWEEN = (
     *("torch/_compile.py", "torch/_dynamo/", "torch/utils/_python_dispatch.py", "torch/_ops.py"),
 )
 """Files whose frames stand between an operator and whoever counts its memory."""
+_A_KILL = re.compile(r"\bkilled\b|\bSIGKILL\b|exit ?code:? -?9\b", re.IGNORECASE)
 _KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """What came of a command, why, and where memory ran out."""
+    """What came of a command, why, and where memory ran out.
+
+    `killed` says that somebody killed it, neither we nor the kernel for want of memory.
+    """
 
     outcome: str
     reason: str
     identity: OomIdentity | None = None
     requested_bytes: int | None = None
     rank: int | None = None
+    killed: bool = False
 
 
 def ending_of(
@@ -147,6 +152,7 @@ def _killed(code: int | None, kills: int | None) -> Ending:
             outcome=CRASH,
             reason=f"{how}, and not by the kernel for want of memory: its count of "
             "such kills is what it was",
+            killed=True,
         )
     by = (
         "the kernel killed for want of memory meanwhile"
@@ -164,7 +170,10 @@ def _of_output(output: str, code: int | None, kills: int | None, device: str) ->
     """Return what the output of a command says that ended with an error and told nothing."""
     memory = _memory_words(output, device)
     if memory is not None:
-        return memory
+        # a shell says `Killed` whoever did that, and the kernel may say that it was not the one
+        of_host = memory.outcome == HOST_OOM and kills == 0
+        by_others = of_host and _A_KILL.search(memory.reason)
+        return _killed(-signal.SIGKILL, kills) if by_others else memory
     if kills:
         return _killed(-signal.SIGKILL, kills)
     last = next((one.strip() for one in reversed(output.splitlines()) if one.strip()), "")

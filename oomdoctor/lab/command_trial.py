@@ -160,6 +160,7 @@ class CommandBackend:
             rank=ending.rank,
             ranks=told.ranks,
             exit_code=trial.code(),
+            killed=ending.killed,
             output_path=str(path),
             assumptions=(*((_COUNTED,) if self.name == CPU else ()), *dict.fromkeys(told.notes)),
             interventions={name: told.interventions.get(name, 0) for name in hooks},
@@ -210,7 +211,8 @@ class _Trial:
             reason = f"the command does not start: {self._group.problem}"
             return Ending(outcome=CRASH, reason=reason)
         if self._group.lost and not (self.told.ooms or self.told.is_done):
-            return Ending(outcome=CRASH, reason="the process that keeps the command was killed")
+            reason = "the process that keeps the command was killed"
+            return Ending(outcome=CRASH, reason=reason, killed=True)
         return None
 
     def hear(self, messages: list[dict[str, object]]) -> None:

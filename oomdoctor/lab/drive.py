@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from oomdoctor.errors import GuardError
 from oomdoctor.lab.keys import key_of
 from oomdoctor.lab.timeouts import Timeouts
-from oomdoctor.model.trial import CRASH
 from oomdoctor.record import NamedTuple, dataclass, replace
 from oomdoctor.search.rounds import Stopped
 
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from oomdoctor.search.rounds import Ask, Round, Search
 
 T = TypeVar("T")
-# SIGKILL and SIGTERM as a process and as a shell tell them; None: nobody saw how it ended
-_FROM_OUTSIDE = (None, -9, 128 + 9, -15, 128 + 15)
 INTERRUPTED = "interrupted"
 
 
@@ -158,8 +155,7 @@ class Drive:
 
     def _was_chance(self, result: TrialResult) -> bool:
         """Say whether a trial that somebody killed runs once more: its values did not do that."""
-        killed = result.outcome == CRASH and result.exit_code in _FROM_OUTSIDE
-        if not killed or result.key in self._again:
+        if not result.killed or result.key in self._again:
             return False
         self._again.add(result.key)
         return True

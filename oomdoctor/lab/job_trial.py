@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
 from typing import TYPE_CHECKING
 
@@ -162,7 +161,7 @@ def _judged(result: TrialResult, before: int | None, after: int | None) -> Trial
     """Return what a kill means: want of memory, unless the kernel's count says that it was not."""
     if result.outcome != HOST_OOM or before is None or before != after:
         return result
-    return replace(result, outcome=CRASH, identity=None, exit_code=-signal.SIGKILL)
+    return replace(result, outcome=CRASH, identity=None, killed=True)
 
 
 def identity_of(oom: OomTold) -> OomIdentity:

@@ -117,7 +117,8 @@ class TrialResult:
     `reason` says in one line why the outcome is what it is. `rank` is the first that failed.
     `output_path` holds what the trial printed. `assumptions` are what the back end took for
     granted; a simulated figure is never a measured one: `backend` tells. `interventions` counts how
-    often each injected change took effect: one that never did has shown nothing.
+    often each injected change took effect: one that never did has shown nothing. `killed` says
+    that somebody killed the trial, neither we nor the kernel for want of memory.
     """
 
     key: str
@@ -139,6 +140,7 @@ class TrialResult:
     rank: int | None = None
     ranks: int = 1
     exit_code: int | None = None
+    killed: bool = False
     output_path: str | None = None
     assumptions: tuple[str, ...] = ()
     interventions: Mapping[str, int] = field(default_factory=dict)

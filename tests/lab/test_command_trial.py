@@ -80,6 +80,19 @@ def test_exit_137_is_a_host_oom_where_the_kernel_killed_meanwhile(
     assert result.outcome == outcome
 
 
+@pytest.mark.parametrize(("kills", "outcome"), [([3, 4], "host-oom"), ([3, 3], "crash")])
+def test_what_a_shell_calls_killed_is_for_want_of_memory_only_if_the_kernel_killed(
+    tmp_path: Path, kills: list[int], outcome: str
+) -> None:
+    counts = iter(kills)
+    program = "print('train.sh: line 3:  4711 Killed   sleep 1'); raise SystemExit(1)"
+
+    result = run(tmp_path, program, back_kernel_kills=lambda: next(counts))
+
+    assert result.outcome == outcome
+    assert result.killed == (outcome == "crash")
+
+
 def test_a_memory_error_is_a_host_oom(tmp_path: Path) -> None:
     result = run(tmp_path, "raise MemoryError")
 
