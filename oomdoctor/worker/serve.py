@@ -1,7 +1,7 @@
 """Answers the requests of a session: reads lines, runs jobs, says that it lives.
 
-The process ends by `os._exit`: once torch's tables were redirected, its own way out may crash
-(static destructors meet them), and everything worth keeping was sent by then.
+The process ends by `os._exit`: everything worth keeping was sent by then, and taking apart what
+the libraries hold only takes time.
 """
 
 from __future__ import annotations

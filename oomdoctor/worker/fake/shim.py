@@ -8,12 +8,13 @@ table of virtual methods is copied, and in the copy `isBuilt` answers 1 and `has
 Which entries these are is counted in the header that the wheel holds. A wrong entry ends the
 process, so the whole is tried in a process of its own (`selftest`) before a worker relies on it.
 
-Works on Linux (Itanium C++ ABI). Whoever installed it leaves with `os._exit`: torch's static
-destructors do not expect the changed tables.
+Works on Linux (Itanium C++ ABI). The hooks get their own table back when Python ends: torch's
+static destructors run after that, when ours is gone.
 """
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import re
 import sys
@@ -84,7 +85,13 @@ class Shim:
         copy[BEFORE_METHODS + slots["isBuilt"]] = self._answer(1)
         copy[BEFORE_METHODS + slots["hasPrimaryContext"]] = self._answer(0)
         self._kept.append(copy)
+        atexit.register(self._give_back, hooks, old)
         hooks[0] = ctypes.addressof(copy) + BEFORE_METHODS * word
+
+    @staticmethod
+    def _give_back(hooks: Any, table: int) -> None:
+        """Point the hooks at their own methods again."""
+        hooks[0] = table
 
     def _symbol(self, path: Path, name: str) -> Any:
         try:

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from oomdoctor.worker.errors import ShimFailedError
 from oomdoctor.worker.fake.shim import check_slots, method_slots
 
+ROOT = Path(__file__).resolve().parents[3]
 HEADER = """
 struct Hooks {
   // virtual void notThis() = 0;
@@ -34,6 +36,27 @@ def test_the_self_test_passes_in_a_process_of_its_own() -> None:
 
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, check=False, timeout=120
+    )
+
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_process_that_traced_ends_by_itself_with_tensors_still_on_the_card() -> None:
+    pytest.importorskip("torch")
+    program = (
+        "import torch\n"
+        "from oomdoctor.worker.fake.trace import trace_run\n"
+        "from tests.worker.fake.cards import A100\n"
+        "kept = []\n"
+        "def run(device, _):\n"
+        "    weight = torch.ones(4, device=device, requires_grad=True)\n"
+        "    (weight * 2).sum().backward()\n"
+        "    kept.append((weight, weight.grad))\n"
+        "trace_run(run, A100)\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=False, timeout=120, cwd=ROOT
     )
 
     assert (done.returncode, done.stderr) == (0, b"")
