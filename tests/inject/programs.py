@@ -122,6 +122,32 @@ print("END")
 dist.destroy_process_group()
 """
 
+DEEPSPEED = """
+import deepspeed
+import torch
+
+deepspeed.init_distributed("gloo")
+model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8))
+groups = [{"params": list(model[0].parameters())}, {"params": list(model[2].parameters())}]
+engine, *_ = deepspeed.initialize(
+    model=model,
+    optimizer=torch.optim.AdamW(groups, lr=1e-3),
+    config={
+        "train_micro_batch_size_per_gpu": 2,
+        "gradient_accumulation_steps": 2,
+        "zero_optimization": {"stage": 1, "reduce_bucket_size": 1000},
+        "zero_allow_untested_optimizer": True,
+        "zero_force_ds_cpu_optimizer": False,
+    },
+)
+for step in range(40):
+    print("micro", flush=True)
+    loss = engine(torch.ones(2, 64)).sum()
+    engine.backward(loss)
+    engine.step()
+print("END")
+"""
+
 TINY = """
 import argparse
 import torch

@@ -163,3 +163,14 @@ def test_a_program_of_accelerate_launch_is_followed(tmp_path: Path) -> None:
     assert result.outcome == "fit"
     assert result.steps == 2
     assert result.exit_code == 0
+
+
+@needs("deepspeed")
+def test_steps_of_a_deepspeed_engine_are_its_updates(tmp_path: Path) -> None:
+    launcher = (*TORCHRUN[:-1], "1")
+
+    result = run(tmp_path, programs.DEEPSPEED, launcher=launcher, steps=3)
+
+    assert result.outcome == "fit"
+    assert result.steps == 3
+    assert output_of(result).count("micro") == 6  # two a step, whatever the groups of weights

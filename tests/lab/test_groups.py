@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -40,6 +41,18 @@ with Group([sys.executable, "-c", {program!r}], folder=Path("/"), environment=di
     time.sleep(1.0)
     print(group.keeper_pid, group.mark, flush=True)
     time.sleep(600)
+"""
+# one trial after the other; a file named by its mark is there before each
+RESTLESS = """
+import os, sys, time
+from pathlib import Path
+from oomdoctor.lab.groups import Group
+while True:
+    group = Group([sys.executable, "-c", {program!r}], folder=Path("/"),
+                  environment=dict(os.environ), output=2)
+    Path(os.environ["TRIALS"], group.mark).touch()
+    with group:
+        time.sleep(0.2)
 """
 
 
@@ -190,3 +203,23 @@ def test_only_descendants_are_found() -> None:
     assert child.pid in mine
     assert os.getpid() not in mine
     assert of_the_child == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_a_kill_at_any_moment_leaves_no_orphan(root: Path, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311 - moments, not secrets
+    lab = subprocess.Popen(
+        [sys.executable, "-c", RESTLESS.format(program=FAMILY)],
+        cwd=root,
+        env={**os.environ, "TRIALS": str(tmp_path)},
+        start_new_session=True,
+    )
+
+    time.sleep(chance.uniform(0.0, 1.5))
+    lab.kill()
+    lab.wait(60)
+
+    time.sleep(0.2)  # of a keeper that has just been started
+    marks = [one.name for one in tmp_path.iterdir()]
+    assert [mark for mark in marks if not is_gone(mark)] == []
