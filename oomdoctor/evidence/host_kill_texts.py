@@ -185,7 +185,8 @@ KILLS: tuple[Sign, ...] = (
     ),
     _sigkill(
         ("killed", "已杀死", "getötet", "убито"),
-        r"(?:^|it/s\])\s*(?:Killed|已杀死|Getötet|Убито)(?:: 9)?\s*$|: line \d+:\s+\d+ Killed\b"
-        r"|^\[\d+\][+-]?\s+(?:\d+ )?[Kk]illed\b|^\S*sh: (?:\d+ )?[Kk]illed\b|\*\*\* \[.*\] Killed$",
+        r"(?:^|(?:it/s|s/it)\])[\s*_`]*(?:Killed|已杀死|Getötet|Убито)(?:: 9)?[\s*_`!.]*$"
+        r"|: line \d+:\s+\d+ Killed\b|^\[\d+\][+-]?\s+(?:\d+ )?[Kk]illed\b"
+        r"|^\S*sh: (?:\d+ )?[Kk]illed\b|\*\*\* \[.*\] Killed$",
     ),
 )

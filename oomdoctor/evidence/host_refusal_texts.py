@@ -175,10 +175,17 @@ REFUSALS: tuple[Sign, ...] = (
         r"model requires more system memory|less than desired CPU memory utilization",
     ),
     Sign(
-        ("in pin memory thread", "pin memory thread exited"),
-        r"in pin memory thread for device \d+|Pin memory thread exited unexpectedly",
+        ("in pin memory thread",),
+        r"in pin memory thread for device \d+",
         "other",
         (("host.pin_thread", True),),
+        "pin",
+    ),
+    Sign(
+        ("pin memory thread exited",),
+        r"Pin memory thread exited unexpectedly",
+        "other",
+        (("host.pin_thread", True), ("launch.worker_lost", True)),
         "pin",
     ),
     Sign(

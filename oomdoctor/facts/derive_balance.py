@@ -15,7 +15,8 @@ CONTEXT_LOW = 0.15 * GIB
 CONTEXT_HIGH = 2.5 * GIB
 CONTEXT_USUAL_HIGH = 1.5 * GIB
 CAPACITY_ALLOWANCE = 0.04
-FIT_MARGIN = 32 * MIB
+FIT_MARGIN = 128 * MIB
+"""A full card shows so much free that no segment can be had of."""
 FIT_SHARE = 0.25
 
 

@@ -36,6 +36,8 @@ SIGNS = [
      {"host.killed": True}),
     ("worker exited with code 137", "host-oom", {"host.killed": True}),
     ("make: *** [train] exit status 137", "host-oom", {"host.killed": True}),
+    ("**Killed**", "host-oom", {"host.killed": True}),
+    ("| 3/9 [00:14<00:28, 14.3s/it]Killed", "host-oom", {"host.killed": True}),
     ("          exitCode: 137", "host-oom", {"host.killed": True}),
     ('  "exit_code":-9, "stopped": true', "host-oom", {"host.killed": True}),
     ("The worker returned a non-zero code: 137", "host-oom", {"host.killed": True}),

@@ -82,6 +82,8 @@ def test_shortfall_of_mps_counts_its_other_allocations() -> None:
         ("4.44 GiB", "4.44 GiB", None),
         ("1.00 GiB", "1.20 GiB", None),
         ("20.00 MiB", "40.00 MiB", None),
+        ("60.00 MiB", "110.00 MiB", None),
+        ("60.00 MiB", "300.00 MiB", True),
         ("20.00 MiB", "3.00 GiB", True),
         ("512.00 KiB", "20.00 MiB", None),
     ],
