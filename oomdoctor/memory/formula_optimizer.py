@@ -5,7 +5,10 @@
 | AdamW of torch | twice the weight, in its dtype | foreach: once all weights; fused: none |
 | AdamW of bitsandbytes, 8 bit | 2.03 bytes; below 4,096 values and embeddings in fp32 | none |
 | Adafactor | rows + columns in fp32 | three fp32 copies of the largest weight |
-| Lion, SGD with momentum, RMSprop, Adagrad | once the weight | foreach: once all weights |
+| RMSprop | once the weight | foreach: once all weights, twice with a decay |
+| Adagrad | once the weight | foreach: twice all weights |
+| SGD, with momentum | none, once the weight | none; with a decay, foreach: once all weights |
+| Lion | once the weight | one weight |
 | GaLore | of the projected gradient: rank x (longer side), and the projector | as Adafactor |
 
 ZeRO keeps fp32 weights beside its states, and both are split over the ranks.
@@ -44,6 +47,10 @@ _LOW_RANK = ("galore", "galore-8bit", "apollo", "apollo-8bit")
 _ONE_BY_ONE = ("adafactor", "galore", "galore-8bit", "apollo", "apollo-8bit", "muon")
 _WIDE = ("ademamix", "adamw-bnb")
 """Optimizers of bitsandbytes, whose states are in fp32 whatever the weights."""
+_COPIES = {"sgd": 0, "sgd-momentum": 0, "adagrad": 2}
+"""Copies of all weights that a foreach step makes; one where nothing else is said."""
+_INTO_GRADIENTS = ("sgd", "sgd-momentum", "rmsprop")
+"""Optimizers that add a decayed weight to a copy of its gradient, beside their other copies."""
 _TABLES = ("embed_tokens", "lm_head", "positions")
 
 
@@ -71,8 +78,7 @@ def _one(job: Job, param: Param, *, master: bool) -> float:
     if name == "adafactor":
         return kept + FP32 * sum(sides)
     if name in _LOW_RANK:
-        if param.name.endswith(_TABLES):  # only matrices of hidden layers are projected
-            return kept + 2 * count * width
+        sides = sides[: 0 if param.name.endswith(_TABLES) else 2]  # tables are not projected
         return kept + _projected(name, count, sides, width, spec.rank or 128)
     moments = _MOMENTS.get(name, 2)
     if name == "muon" and (len(sides) < 2 or param.name in _TABLES):
@@ -111,10 +117,10 @@ def step_bytes(job: Job, weights: Iterable[tuple[Param, int]]) -> int:
     largest = max(param.count for param, _ in trained)
     if spec.name in _ONE_BY_ONE:
         return 3 * FP32 * largest
-    if spec.name.endswith("bit") or spec.name in _WIDE or spec.implementation == "fused" or spec.name == "sgd":
+    if spec.name.endswith("bit") or spec.name in _WIDE or spec.implementation == "fused":
         return 0
     if spec.in_backward or spec.implementation == "for-loop" or spec.name == "lion":
-        return FP32 * largest
-    if spec.name == "sgd-momentum":
-        return 0
-    return sum(param.count * param.stored * times for param, times in trained)
+        idle = spec.name.startswith("sgd") and not spec.decay
+        return 0 if idle else FP32 * largest
+    copies = _COPIES.get(spec.name, 1) + (spec.name in _INTO_GRADIENTS and spec.decay != 0)
+    return copies * sum(param.count * param.stored * times for param, times in trained)

@@ -133,6 +133,7 @@ def optimizer_of(said: Said) -> OptimizerSpec:
         offload=offload if offload in ("cpu", "nvme") else None,
         in_backward=bool(said.flag("optimizer.in_backward")) or "layerwise" in low or "lomo" in low,
         rank=said.count("optimizer.rank"),
+        decay=said.number("train.weight_decay") or 0.0,
     )
 
 

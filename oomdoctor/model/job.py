@@ -80,7 +80,8 @@ class OptimizerSpec:
     muon, ...; `implementation` is foreach, fused or for-loop where torch offers the choice.
     `paged` states leave the card when it is full; `offload` names where states live instead
     ("cpu", "nvme"). `in_backward` steps each parameter as its gradient is ready. `rank` is that of
-    a projected gradient (GaLore).
+    a projected gradient (GaLore). Where an optimizer adds `decay` times the weight to the gradient
+    (SGD, Adam, RMSprop, Adagrad), a decay other than 0 costs a copy of what trains.
     """
 
     name: str = "adamw"
@@ -89,6 +90,7 @@ class OptimizerSpec:
     offload: str | None = None
     in_backward: bool = False
     rank: int | None = None
+    decay: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
+from oomdoctor.memory.formula_optimizer import step_bytes
+from oomdoctor.memory.tape import Param
 from oomdoctor.model.job import Job, OptimizerSpec
 from oomdoctor.record import replace
 from oomdoctor.worker.twins.build import empty_model
@@ -84,12 +86,37 @@ def test_trainer_lets_biases_and_norms_go_without_decay() -> None:
     model = empty_model(config, task="sft", dtype=torch.float32, observer=Watching(Ledger()))
     names = {id(weight): name for name, weight in model.named_parameters()}
 
-    _, without = decay_groups(model)
+    _, without = decay_groups(model, 0.1)
 
     found = {names[id(weight)].rpartition("layers.")[2] for weight in without["params"]}
     assert "0.self_attn.q_proj.bias" in found
     assert "0.post_attention_layernorm.weight" in found
     assert all("proj.weight" not in name for name in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "copies"), [("sgd", 1), ("sgd-momentum", 1), ("rmsprop", 1), ("adamw", 0)]
+)
+def test_a_decay_costs_a_copy_only_where_it_is_added_to_gradients(
+    run: Run, name: str, copies: int
+) -> None:
+    plain, decaying = (
+        run(replace(JOB, optimizer=OptimizerSpec(name=name, decay=decay))).peaks["step 2/optimizer"]
+        for decay in (0.0, 0.01)
+    )
+
+    assert decaying - plain == pytest.approx(copies * PARAMETERS * 4, rel=0.01, abs=1000)
+
+
+@pytest.mark.parametrize("name", ["sgd", "sgd-momentum", "rmsprop", "adagrad"])
+def test_the_formula_makes_as_many_copies_in_a_step(run: Run, name: str) -> None:
+    weight = (Param("weight", PARAMETERS, 4, trains=True), 1)
+    for decay in (0.0, 0.01):
+        job = replace(JOB, optimizer=OptimizerSpec(name=name, decay=decay))
+        peaks = run(job).peaks
+
+        grown = peaks["step 2/optimizer"] - peaks["step 2/zero-grad"]
+        assert grown == pytest.approx(step_bytes(job, [weight]), rel=0.02, abs=4096)
 
 
 def test_weights_that_are_stepped_in_backward_are_projected_all_the_same(run: Run) -> None:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     Groups = list[dict[str, Any]]
 
 _RATE = 1e-5
-_DECAY = 0.01
 _WITHOUT_DECAY = ("bias", "layernorm", "rmsnorm", r"(?:^|\.)norm(?:$|\.)", r"_norm(?:$|\.)")
 _EIGHT_BIT = ("adamw-8bit", "adam-8bit", "lion-8bit", "ademamix-8bit")
 _IMPLEMENTATIONS = ("foreach", "fused", "for-loop")
@@ -46,7 +45,11 @@ def make_optimizer(
     make = _MAKERS.get(spec.name)
     if make is None:
         raise UnsupportedError(f"the optimizer {spec.name} cannot be traced")
-    groups = decay_groups(model) if grouped else [{"params": trainable(model)}]
+    groups = (
+        decay_groups(model, spec.decay)
+        if grouped
+        else [{"params": trainable(model), "weight_decay": spec.decay}]
+    )
     made = make(groups, spec)
     if grouped and spec.name in _EIGHT_BIT:
         from oomdoctor.worker.twins.eight_bit import spare_embeddings
@@ -60,12 +63,12 @@ def trainable(model: nn.Module) -> list[torch.Tensor]:
     return [weight for weight in model.parameters() if weight.requires_grad]
 
 
-def decay_groups(model: nn.Module) -> Groups:
-    """Return weights with decay, then those without: biases and the weights of norms."""
+def decay_groups(model: nn.Module, decay: float) -> Groups:
+    """Return weights with `decay`, then those without: biases and the weights of norms."""
     names = _decaying(model)
     named = [(name, weight) for name, weight in model.named_parameters() if weight.requires_grad]
     return [
-        {"params": [weight for name, weight in named if name in names], "weight_decay": _DECAY},
+        {"params": [weight for name, weight in named if name in names], "weight_decay": decay},
         {"params": [weight for name, weight in named if name not in names], "weight_decay": 0.0},
     ]
 
@@ -207,7 +210,7 @@ class Lion(torch.optim.Optimizer):
 
     def __init__(self, groups: Groups, lr: float) -> None:
         """Take groups as torch's optimizers do."""
-        super().__init__(groups, {"lr": lr, "betas": (0.9, 0.99), "weight_decay": _DECAY})
+        super().__init__(groups, {"lr": lr, "betas": (0.9, 0.99), "weight_decay": 0.0})
 
     @torch.no_grad()
     def step(self) -> None:
