@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -167,7 +168,7 @@ def test_a_module_that_is_waited_for_is_patched_after_it_ran(
     monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
 
     finder.when_imported("waited_for_by_a_test", lambda one: setattr(one, "value", one.value + 1))
-    import waited_for_by_a_test as module  # type: ignore[import-not-found] - made by this test
+    module = import_module("waited_for_by_a_test")
 
     assert module.value == 2
     assert "exec_module" not in vars(module.__loader__)
