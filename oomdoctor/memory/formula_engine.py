@@ -2,7 +2,8 @@
 
 | engine | share of the card | what it holds | beside it |
 |---|---|---|---|
-| vLLM | utilization x card | weights, adapters, profile run, libraries, cache | context, graphs |
+| vLLM | utilization x card | weights, adapters, profile run, libraries, graphs, cache | context |
+| vLLM before 0.21 | the same | the same without graphs; before 0.2.5 nor libraries | the rest |
 | SGLang | static fraction x free at the start | weights, adapters, cache | pass, graphs, context |
 | TGI | fraction x 0.93 x free at the start | weights, warm-up, cache | context, graphs |
 
@@ -14,9 +15,9 @@ import_utils.py).
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from oomdoctor.facts.derive_lint_memory import at_least
 from oomdoctor.memory import serving_rows as rows
 from oomdoctor.memory.formula_serving import SORTED, UNSORTED, profile_bytes, weight_bytes
 from oomdoctor.memory.formula_shape import shape_of
@@ -36,6 +37,9 @@ LARGE_CARD = 70 * GIB
 TGI_ROOM = 0.93
 IMAGES = 4 * GIB  # what a profile with images may add; one start of 2024 took 36 GiB
 MIB = 1 << 20
+# What vLLM's start counts changed: from 0.2.5 to 0.6.5 all that had left the card, then torch's
+# bytes and what grew beside them; since 0.21 the graphs too, by its own word in every start.
+COUNTS_ALL, GRAPHS_INSIDE, NEWEST = ((0, 2, 5), (0, 6, 6)), (0, 21), (999,)
 CAPTURED = ((20, 8), (35, 24), (60, 32), (90, 256))  # GiB of a card, SGLang's largest graph
 
 
@@ -67,9 +71,7 @@ def share_of(spec: ServingSpec, card: CardSpec) -> float:
     if spec.utilization is not None:
         return spec.utilization
     if spec.engine == VLLM:
-        version = spec.job.versions.get("vllm")
-        older = version is not None and not at_least(version, (0, 25))
-        return UTILIZATION if older else NEWER_UTILIZATION
+        return UTILIZATION if _version(spec) < (0, 25) else NEWER_UTILIZATION
     if spec.engine == TGI:
         return 1.0
     ranks = max(1, spec.job.sharding.tensor) * max(1, spec.job.sharding.pipeline)
@@ -157,16 +159,23 @@ def _profile(spec: ServingSpec, shape: Shape, one: Pass) -> tuple[float, float, 
 def _libraries(spec: ServingSpec) -> tuple[float, float, float]:
     """What CUDA libraries and NCCL take after the start: by vLLM's own count (non_torch_memory).
 
-    Published: 0.03, 0.16, 0.20, 0.25, 0.30 GiB since 0.6.6; 1.79 on one card and 3.58 on two before
-    (then with the context).
+    Published: 0.03, 0.16, 0.20, 0.25, 0.30 GiB since 0.6.6; 1.79 on one card, 3.58 on two before.
+    From 0.2.5 on that was all that had left the card (PR 2031), with the context and what the
+    allocator kept: 1.0 GiB on one card, 13.4 on four.
     """
-    version = spec.job.versions.get("vllm")
     several = spec.job.sharding.tensor > 1 or spec.job.sharding.pipeline > 1
-    if spec.engine == VLLM and version is not None and not at_least(version, (0, 6, 6)):
-        low, middle, high = (0.2, 3.0, 3.6) if several else (0.16, 1.5, 1.8)
+    if COUNTS_ALL[0] <= _version(spec) < COUNTS_ALL[1]:
+        low, middle, high = (0.2, 3.0, 13.5) if several else (0.16, 1.5, 1.8)
     else:
         low, middle, high = (0.15, 0.4, 1.2) if several else (0.03, 0.2, 0.6)
     return (low * GIB, middle * GIB, high * GIB)
+
+
+def _version(spec: ServingSpec) -> tuple[int, ...]:
+    """Return the version of vLLM as numbers; one that is not told is the newest."""
+    said = spec.job.versions.get("vllm")
+    numbers = [int(one) for one in re.findall(r"\d+", said or "")[:3]]
+    return tuple(numbers) if spec.engine == VLLM and numbers else NEWEST
 
 
 def _graphs(spec: ServingSpec, card: CardSpec) -> tuple[float, float, float]:
@@ -177,15 +186,25 @@ def _graphs(spec: ServingSpec, card: CardSpec) -> tuple[float, float, float]:
 
 
 INSIDE = {
-    VLLM: (rows.WEIGHTS, rows.ADAPTERS, rows.PROFILE, rows.OUTSIDE),
+    VLLM: (rows.WEIGHTS, rows.ADAPTERS, rows.PROFILE, rows.OUTSIDE, rows.GRAPHS),
     SGLANG: (rows.WEIGHTS, rows.ADAPTERS),
     TGI: (rows.WEIGHTS, rows.ADAPTERS, rows.PROFILE),
 }
 BESIDE = {
-    VLLM: (rows.GRAPHS, rows.CONTEXT),
+    VLLM: (rows.CONTEXT,),
     SGLANG: (rows.PROFILE, rows.GRAPHS, rows.OUTSIDE, rows.CONTEXT),
     TGI: (rows.OUTSIDE, rows.GRAPHS, rows.CONTEXT),
 }
+
+
+def _divided(spec: ServingSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what is taken from the engine's share, and what must find room beside it."""
+    inside, beside = INSIDE[spec.engine], BESIDE[spec.engine]
+    later: tuple[str, ...] = ()
+    if spec.engine == VLLM:
+        late = {rows.GRAPHS: GRAPHS_INSIDE, rows.OUTSIDE: COUNTS_ALL[0]}
+        later = tuple(name for name, since in late.items() if _version(spec) < since)
+    return tuple(one for one in inside if one not in later), (*later, *beside)
 
 
 def engine_budget(spec: ServingSpec, card: CardSpec) -> CardBudget:
@@ -193,8 +212,7 @@ def engine_budget(spec: ServingSpec, card: CardSpec) -> CardBudget:
     budget = budget_bytes(spec, card)
     found = rows_of(spec, card)
     ahead = largest_pass(spec, card).tokens
-    inside = rows.summed(found, INSIDE[spec.engine])
-    beside = rows.summed(found, BESIDE[spec.engine])
+    inside, beside = (rows.summed(found, names) for names in _divided(spec))
     request = rows.request_bytes(spec, spec.longest, ahead=ahead)
     cache = max(0, budget - inside[1])
     low, middle, high = (size + request for size in inside)
@@ -250,7 +268,7 @@ def _least(
 
 def largest_share(spec: ServingSpec, card: CardSpec) -> float:
     """Return the largest share, in hundredths, beside which the rest surely finds room."""
-    _, middle, high = rows.summed(rows_of(spec, card), BESIDE[spec.engine])
+    _, middle, high = rows.summed(rows_of(spec, card), _divided(spec)[1])
     whole = budget_bytes(replace(spec, utilization=1.0), card)
     return max(0, 100 * (card.total_bytes - (middle + high) // 2) // whole) / 100
 

@@ -1,9 +1,9 @@
 """Sizes of what engines hold: weights, a token's cache, a profile run, a GGUF file, pipelines.
 
-vLLM 0.8 to 0.11: budget = utilization x card; from it go the weights, the peak of the profile run,
-what other libraries hold and the captured graphs; the rest is the key/value cache in blocks of 16
-tokens. Measured on an 80 GB card (Llama-3-8B, defaults): weights 14.96, profile 1.26, outside of
-torch 1.79, cache 53.29 of 71.29 GiB.
+vLLM: budget = utilization x card; from it go the weights, the peak of the profile run, what other
+libraries hold (not before 0.2.5) and the captured graphs (since 0.21); the rest is the key/value
+cache in blocks of 16 tokens. Measured on an 80 GB card (Llama-3-8B, defaults): weights 14.96,
+profile 1.26, outside of torch 1.79, cache 53.29 of 71.29 GiB.
 What libraries hold beside torch was 0.16 to 3.6 GiB in published starts: a middle value is taken.
 The profile's sampler sorts the logits of every sequence: 35 to 41 bytes for each value in published
 starts (vocabularies of 128 and 152 thousand, 256 sequences: 1.26, 1.26, 1.42 GiB, on one card and
@@ -115,10 +115,13 @@ def profile_bytes(
     shape: Shape, *, tokens: int, sequences: int, ranks: int = 1, each: int = SAMPLER
 ) -> int:
     """Return the peak of a forward pass over a full batch: the widest layer, or the sampler."""
-    wide = 2 * shape.width if shape.gated else shape.width
+    wide = 1.5 * (2 * shape.width if shape.gated else shape.width) / ranks
     if shape.experts:
-        wide = 2 * shape.expert_width * shape.top_k + shape.top_k * shape.hidden
-    layer = 2 * tokens * (2 * shape.hidden + 1.5 * wide / ranks)
+        # vLLM's fused experts: one buffer for the products before and after, as wide as the wider
+        # (a sum over cards is of the whole hidden size), and one for what lies between
+        inner = shape.expert_width / ranks
+        wide = shape.top_k * (max(2 * inner, shape.hidden) + inner)
+    layer = 2 * tokens * (2 * shape.hidden + wide)
     sampler = sequences * shape.vocab * each
     return int(max(layer, sampler + 2 * tokens * shape.hidden))
 

@@ -8,6 +8,8 @@ import pytest
 
 from oomdoctor.memory import serving_rows
 from oomdoctor.memory.formula_engine import largest_pass, share_of
+from oomdoctor.memory.formula_serving import profile_bytes
+from oomdoctor.memory.formula_shape import shape_of
 from oomdoctor.memory.serving_budget import budget_of, budget_with_changes, host_bytes
 from oomdoctor.model.estimate import FITS, OOM, TIGHT
 from oomdoctor.record import replace
@@ -222,3 +224,64 @@ def test_no_request_is_longer_than_the_model_was_made_for() -> None:
 
     assert budget_of(spec, card(140, "H200")).longest == 40960
     assert budget_of(replace(spec, longest=65536), card(140, "H200")).longest == 65536
+
+
+@pytest.mark.parametrize(
+    ("version", "tensor", "model", "tokens"),
+    [
+        ("0.2.4", 1, "meta-llama/Llama-2-7b-hf", 16 * 7449),
+        ("0.2.4", 4, "meta-llama/Llama-2-70b-hf", 16 * 31615),
+    ],
+)
+def test_an_early_engine_counts_torchs_bytes_alone(
+    version: str, tensor: int, model: str, tokens: int
+) -> None:
+    spec = early(version, tensor, model)
+    assert budget_of(spec, card(79.15)).tokens == pytest.approx(tokens, rel=0.015)
+
+
+@pytest.mark.parametrize(
+    ("tensor", "model", "tokens"),
+    [
+        (1, "meta-llama/Llama-2-7b-hf", 16 * 7351),
+        (4, "meta-llama/Llama-2-70b-hf", 16 * 20865),
+    ],
+)
+def test_the_next_engine_counts_all_that_left_the_card(
+    tensor: int, model: str, tokens: int
+) -> None:
+    spec = early("0.2.5", tensor, model)
+    found = budget_of(spec, card(79.15))
+    libraries = next(one for one in found.rows if one.name == serving_rows.OUTSIDE)
+    token = serving_rows.layer_bytes(spec) * serving_rows.own_layers(spec).whole
+    least = found.cache_bytes + libraries.bytes - libraries.high_bytes
+    most = found.cache_bytes + libraries.bytes - libraries.low_bytes
+    assert least <= tokens * token <= most
+
+
+def early(version: str, tensor: int, model: str) -> ServingSpec:
+    return server(
+        model,
+        tensor=tensor,
+        utilization=0.9,
+        longest=4096,
+        batched_tokens=4096,
+        sequences=256,
+        versions={"vllm": version},
+    )
+
+
+def test_graphs_are_part_of_the_share_since_0_21() -> None:
+    older, newer = (
+        server("meta-llama/Llama-3.1-8B", utilization=0.9, longest=8192, versions={"vllm": version})
+        for version in ("0.20.2", "0.21.0")
+    )
+    graphs = int(size_of(newer, CARD_24, serving_rows.GRAPHS) * GIB)
+    shrunk = budget_of(older, CARD_24).cache_bytes - budget_of(newer, CARD_24).cache_bytes
+    assert shrunk == pytest.approx(graphs, abs=16)
+
+
+def test_experts_on_several_cards_make_results_of_the_whole_hidden_size() -> None:
+    shape = shape_of(server("Qwen/Qwen3-235B-A22B").job.model.config)
+    found = profile_bytes(shape, tokens=8192, sequences=1, ranks=4)
+    assert found == 2 * 8192 * (2 * 4096 + 8 * (4096 + 1536 // 4))
