@@ -3,7 +3,8 @@
 A job is an axis of at most 4,096 values, a peak that grows along it (linear for a batch, linear and
 quadratic for a length), jumps where the allocator's blocks no longer fit together, a card, and runs
 that differ a little. Its largest value that fits is drawn first, even on a logarithmic scale, and
-is 0 for some (nothing fits) and the end of the axis for others.
+is 0 for some (nothing fits) and the end of the axis for others. Where it is asked for, some jobs
+have a floor besides: a phase that needs the same at any value.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.lab.simulated import FormulaBackend
 from oomdoctor.model.trial import FIT, Curve, TrialSpec
-from oomdoctor.record import dataclass
+from oomdoctor.record import dataclass, replace
 from oomdoctor.search.axes import LINEAR, QUADRATIC, Axis
 
 if TYPE_CHECKING:
@@ -34,17 +35,22 @@ STEPS_OF_LENGTH = (1, 8, 64, 128)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """A peak along an axis; `jumps` are (value, bytes) from which on that much more is needed."""
+    """A peak along an axis; `jumps` are (value, bytes) from which on that much more is needed.
+
+    `floor` is what another phase needs at any value, an optimizer's first step for one.
+    """
 
     constant: float
     linear: float
     quadratic: float
     jumps: tuple[tuple[int, float], ...]
+    floor: float
 
     def at(self, value: float) -> float:
         """Return the peak at a value."""
         jumped = sum(size for start, size in self.jumps if value >= start)
-        return self.constant + (self.linear + self.quadratic * value) * value + jumped
+        grown = self.constant + (self.linear + self.quadratic * value) * value + jumped
+        return max(grown, self.floor)
 
     def times(self, scale: float) -> Shape:
         """Return the same peak in another unit."""
@@ -53,6 +59,7 @@ class Shape:
             linear=self.linear * scale,
             quadratic=self.quadratic * scale,
             jumps=tuple((start, size * scale) for start, size in self.jumps),
+            floor=self.floor * scale,
         )
 
 
@@ -129,9 +136,17 @@ class Trials:
         return self.run(steps).outcome == FIT
 
 
-def jobs(count: int = JOBS, seed: int = SEED) -> list[SimulatedJob]:
-    """Return the jobs, always the same ones."""
-    return [_job(one, random.Random(seed * 1000 + one)) for one in range(count)]
+def jobs(count: int = JOBS, *, floors: float = 0.0) -> list[SimulatedJob]:
+    """Return the jobs, always the same ones; `floors` is the share of them that has a floor."""
+    made = [_job(one, random.Random(SEED * 1000 + one)) for one in range(count)]
+    draw = random.Random(SEED)
+    return [_with_floor(one, draw) if draw.random() < floors else one for one in made]
+
+
+def _with_floor(job: SimulatedJob, draw: random.Random) -> SimulatedJob:
+    """Give a job a phase that takes much of the card at any value."""
+    floor = draw.uniform(0.3, 0.95) * job.cap_bytes
+    return replace(job, shape=replace(job.shape, floor=floor))
 
 
 def _largest(draw: random.Random) -> int:
@@ -187,11 +202,12 @@ def _shape(edge: int, draw: random.Random, *, bends: bool) -> Shape:
         linear=(1 - constant) * (1 - square) / edge,
         quadratic=(1 - constant) * square / edge**2,
         jumps=jumps,
+        floor=0.0,
     )
 
 
 def _estimate(name: str, shape: Shape, draw: random.Random) -> Curve:
-    """Draw an estimate: off in what is constant, and more in what grows; it knows of no jump."""
+    """Draw an estimate: off in what is constant, and more in what grows; no jump, no floor."""
     off, more_off = draw.gauss(0, 0.02), draw.gauss(0, 0.04)
     return Curve(
         axis=name,

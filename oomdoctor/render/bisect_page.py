@@ -161,7 +161,8 @@ def formula_words(curve: Curve) -> str:
         if factor:
             words.append(f"{format_size(factor)} {power}")
     how = "Estimated, moved through what was measured" if curve.estimated else "Fitted"
-    return f"{how}: {curve.quantity} = {' + '.join(words)}."
+    least = f", and at least {format_size(curve.floor)}" if curve.floor else ""
+    return f"{how}: {curve.quantity} = {' + '.join(words)}{least}."
 
 
 def _frontier(made: Bisected) -> Section | None:

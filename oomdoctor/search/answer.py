@@ -54,11 +54,11 @@ def curve_of(tried: Tried, estimate: Curve | None = None) -> Curve | None:
         moved = points[0][1] - estimate.at(points[0][0])
         constant = estimate.constant + moved
         return replace(estimate, constant=constant, points=points, estimated=True)
-    fit = fit_of(axis, measured)
-    if fit is None:
+    grown = fit_of(axis, measured)
+    if grown is None:
         return None
-    constant, linear, *square = fit.coefficients
-    return Curve(
+    constant, linear, *square = grown.fit.coefficients
+    curve = Curve(
         axis=axis.name,
         quantity=_quantity(tried),
         constant=constant,
@@ -66,8 +66,10 @@ def curve_of(tried: Tried, estimate: Curve | None = None) -> Curve | None:
         quadratic=square[0] if square else 0.0,
         inverse=0.0 if axis.rising else linear * axis.at(0),
         points=points,
-        residual_bytes=round(fit.residual),
+        floor=grown.floor,
     )
+    residual = max(abs(curve.at(value) - peak) for value, peak in points)
+    return replace(curve, residual_bytes=round(residual))
 
 
 def _quantity(tried: Tried) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.model.trial import REFUSED, Curve, Value
 from oomdoctor.record import dataclass, field
 from oomdoctor.search.answer import answer
-from oomdoctor.search.forecast import Forecast, forecast
+from oomdoctor.search.forecast import FLAT_SHARE, Forecast, forecast
 from oomdoctor.search.guess import CHANCE_OF_A_FIT, LANDING, Chances
 from oomdoctor.search.rounds import Ask, Stopped
 from oomdoctor.search.tried import Tried
@@ -276,4 +276,6 @@ class _Guesses:
         if peak is not None:
             points = [one for one in tried.points() if one[0] < position]
             grown = peak - points[-1][1] if points else peak
-            self._verified = abs(foreseen.at(position) - peak) <= _TOLD_RIGHT * max(grown, 1)
+            # a peak that stays the same tells nothing of where it will grow
+            told = grown > FLAT_SHARE * peak
+            self._verified = told and abs(foreseen.at(position) - peak) <= _TOLD_RIGHT * grown

@@ -28,6 +28,10 @@ SURPRISE_SHARE = 0.005
 """Of the cap: how far off what was said of it may be."""
 JUMP_SHARE = 0.1
 """Of what is not yet explored below the cap: how much of it a jump of the peak may take."""
+FLAT_SHARE = 1 / 500
+"""Of the highest peak: peaks that differ by less may be the same."""
+NEAR_SHARE = 0.02
+"""Of what the peak grew by: a fit that is nearer to all points needs no floor."""
 _LEVER = 20  # two points tell a slope once they differ by so many times the noise
 _SCALES = (0.4, 2.5)  # an estimate whose slope is further off than this is of no use
 
@@ -79,8 +83,35 @@ def rows_of(axis: Axis, positions: Sequence[float]) -> list[tuple[float, ...]]:
     return [(1.0, one) for one in loads]
 
 
-def fit_of(axis: Axis, points: Sequence[Point]) -> Fitted | None:
-    """Fit the peaks of an axis, points near the edge before those far below it."""
+class Grown(NamedTuple):
+    """A fit to the points at which the peak grows, the first of them, and what it is at least."""
+
+    fit: Fitted
+    points: Sequence[Point]
+    floor: float = 0.0
+
+
+def fit_of(axis: Axis, points: Sequence[Point]) -> Grown | None:
+    """Fit the peaks of an axis, points near the edge before those far below it.
+
+    The peak of a run is the highest of its phases, and one of them may not grow with the axis. So
+    where one curve does not go through all points, and the lowest are alike, they are a floor.
+    """
+    fit = _fitted(axis, points)
+    if fit is None:
+        return None
+    lowest, highest = points[0][1], points[-1][1]
+    flat = sum(one - lowest <= highest * FLAT_SHARE for _, one in points)
+    growing = points[flat:]
+    if flat < 2 or not growing or fit.residual <= NEAR_SHARE * (highest - lowest):
+        return Grown(fit, points)
+    floor = max(one for _, one in points[:flat])
+    used = growing if len(growing) > 1 else points[flat - 1 :]
+    better = _fitted(axis, used)
+    return Grown(fit, points) if better is None else Grown(better, used, floor)
+
+
+def _fitted(axis: Axis, points: Sequence[Point]) -> Fitted | None:
     rows = rows_of(axis, [one for one, _ in points])
     largest = max((row[1] for row in rows), default=0.0) or 1.0
     weights = [max(row[1] / largest, 0.05) for row in rows]
@@ -120,11 +151,12 @@ def _by_points(axis: Axis, points: Sequence[Point], cap: Cap) -> Forecast | None
     """Fit a curve to what was measured, and move it through the largest that fits."""
     if axis.growth == QUADRATIC and len(points) == 2:
         return _between(axis, points, cap)
-    fit = fit_of(axis, points)
-    if fit is None:
+    grown = fit_of(axis, points)
+    if grown is None:
         return None
+    fit = grown.fit
     top, peak = points[-1]
-    used = [k for k, one in enumerate(fit.coefficients) if one > 0]
+    columns = [k for k, one in enumerate(fit.coefficients) if one > 0]
     below = fit.at(rows_of(axis, [top])[0])
 
     def moved(position: float) -> float:
@@ -132,9 +164,13 @@ def _by_points(axis: Axis, points: Sequence[Point], cap: Cap) -> Forecast | None
 
     noise = max(cap.bytes * NOISE_SHARE, fit.residual / 2)
     found = _meeting(axis, moved, cap, noise, peak)
-    rows = [tuple(row[k] for k in used) for row in rows_of(axis, [one for one, _ in points])]
+    if grown.floor and grown.points[0][1] <= grown.floor:
+        # it began to grow somewhere between the last two points, and is steeper than their line
+        beyond = max(found.edge - top, 0.0)
+        return found._replace(edge=top + beyond * 0.6, error=found.error + beyond * 0.4)
+    rows = [tuple(row[k] for k in columns) for row in rows_of(axis, [n for n, _ in grown.points])]
     there = rows_of(axis, [max(found.edge, 0)])[0]
-    factor = spread(rows, tuple(there[k] for k in used))
+    factor = spread(rows, tuple(there[k] for k in columns))
     return found._replace(error=found.error * (1 + (factor or 0.0)))
 
 

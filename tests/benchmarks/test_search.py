@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from benchmarks.search import OURS, PAGE, STORED, measured, missed, summary, table
+from benchmarks.search import ON_FLOORS, OURS, PAGE, STORED, measured, missed, summary, table
 from benchmarks.search_jobs import JOBS, VALUES, jobs
 
 RESULTS = json.loads(STORED.read_text())
@@ -38,6 +38,15 @@ def test_jobs_differ_in_all_that_makes_a_search_hard() -> None:
         assert many >= JOBS / 8
 
 
+def test_a_floor_is_given_to_some_jobs_and_moves_no_edge() -> None:
+    plain, floored = jobs(), jobs(floors=0.2)
+
+    with_floor = [one for one in floored if one.shape.floor]
+    assert 0.15 * JOBS <= len(with_floor) <= 0.25 * JOBS
+    assert [one.fits_within() for one in floored] == [one.fits_within() for one in plain]
+    assert not any(one.shape.floor for one in plain)
+
+
 def test_an_answer_counts_as_shown_only_with_a_trial_on_either_side() -> None:
     job = next(one for one in jobs() if one.noise_bytes == 0 and 3 < one.largest < VALUES)
     edge = job.largest
@@ -53,7 +62,8 @@ def test_an_answer_counts_as_shown_only_with_a_trial_on_either_side() -> None:
 def test_our_searches_come_out_as_they_are_stored() -> None:
     now = measured(None, RESULTS)
 
-    assert {name: RESULTS[name] for name in OURS} == {name: now[name] for name in OURS}
+    ours = [*OURS, *ON_FLOORS.values()]
+    assert {name: RESULTS[name] for name in ours} == {name: now[name] for name in ours}
 
 
 def test_no_goal_is_missed() -> None:

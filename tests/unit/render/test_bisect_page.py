@@ -116,6 +116,13 @@ def test_a_proof_speaks_of_the_trials_that_there_were(
     assert expected in text
 
 
+def test_a_floor_stands_beside_the_curve() -> None:
+    curve = replace(CURVE, floor=4.5 * GIB)
+    text = shown(replace(MADE, answer=replace(ANSWER, curve=curve)))
+
+    assert "Fitted: reserved = 2.00 GiB + 1.00 GiB x batch, and at least 4.50 GiB." in text
+
+
 def test_a_curve_through_one_point_is_called_an_estimate() -> None:
     curve = replace(CURVE, points=((20.0, 22 * GIB),), estimated=True)
     text = shown(replace(MADE, answer=replace(ANSWER, curve=curve)))

@@ -16,13 +16,16 @@ from oomdoctor.model.trial import (
     Curve,
     TrialResult,
 )
+from oomdoctor.record import replace
 from oomdoctor.search.axes import QUADRATIC, Axis
 from oomdoctor.search.edge import LARGEST_JUMP, find_edge, most_trials
 from oomdoctor.search.rounds import Ask, Stopped, run
 from tests.unit.search.trials import BATCH, CAP, EDGE, GIB, LINEAR, by, fits_up_to, linear, result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from oomdoctor.model.trial import Value
 
 
 @st.composite
@@ -163,12 +166,20 @@ def test_without_an_estimate_the_first_trials_are_small() -> None:
 def test_no_trial_is_more_than_eight_times_beyond_what_fits_before_a_forecast_held(
     largest: int,
 ) -> None:
-    answer = run(find_edge(BATCH), fits_up_to(largest))
+    for trial, cap in ((fits_up_to(largest), None), (on_a_floor_up_to(largest), CAP)):
+        answer = run(find_edge(replace(BATCH, high=4096), cap_bytes=cap), trial)
 
-    fits = 1.0
-    for one in answer.trials:
-        assert float(one.values["batch"]) <= LARGEST_JUMP * fits
-        fits = max(fits, float(one.values["batch"])) if one.outcome == FIT else fits
+        fits = 1.0
+        for one in answer.trials:
+            assert float(one.values["batch"]) <= LARGEST_JUMP * fits
+            fits = max(fits, float(one.values["batch"])) if one.outcome == FIT else fits
+
+
+def on_a_floor_up_to(largest: int) -> Callable[[Ask], TrialResult]:
+    """Return trials whose peak says nothing of where it will grow."""
+    return lambda ask: result(
+        ask, FIT if float(ask.values["batch"]) <= largest else OOM, CAP // 2 - 1
+    )
 
 
 def test_the_safe_value_leaves_the_headroom() -> None:
@@ -188,6 +199,20 @@ def test_the_curve_goes_through_the_points() -> None:
     assert answer.curve.linear == pytest.approx(0.53 * GIB, rel=1e-6)
     assert answer.curve.constant == pytest.approx(4 * GIB, rel=1e-6)
     assert answer.curve.points[0] == (1, round(linear({"batch": 1})))
+
+
+def test_a_floor_misleads_neither_the_search_nor_its_curve() -> None:
+    def peak(values: Mapping[str, Value]) -> float:
+        return max(18 * GIB, linear(values))
+
+    answer = run(find_edge(BATCH, cap_bytes=CAP), by(FormulaBackend(peak, cap_bytes=CAP)))
+
+    assert (answer.bracket.fits_at, answer.bracket.ooms_at) == (EDGE, EDGE + 1)
+    assert len(answer.trials) <= 12
+    assert answer.curve is not None
+    assert answer.curve.floor == pytest.approx(18 * GIB)
+    assert answer.curve.linear == pytest.approx(0.53 * GIB, rel=0.01)
+    assert answer.curve.residual_bytes < GIB / 100
 
 
 def test_a_curve_through_a_single_point_says_that_it_is_an_estimate() -> None:

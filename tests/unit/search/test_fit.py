@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from oomdoctor.search.axes import QUADRATIC, Axis
 from oomdoctor.search.fit import fitted, spread
-from oomdoctor.search.forecast import Cap, forecast
+from oomdoctor.search.forecast import Cap, fit_of, forecast
 
 SEQ = Axis(name="seq", low=512, high=65536, step=64, growth=QUADRATIC)
+BATCH = Axis(name="batch", low=1, high=512)
 POSITIVE = st.floats(0, 1e4)
 
 
@@ -67,3 +68,39 @@ def test_two_points_of_a_curve_that_may_bend_leave_the_edge_open() -> None:
 
 def test_a_single_point_without_an_estimate_foretells_nothing() -> None:
     assert forecast(SEQ, [(0, 10.0)], Cap(40.0)) is None
+
+
+def floored(batch: float) -> float:
+    return max(223.0, 120.0 + 12.8 * batch)
+
+
+def test_a_phase_that_does_not_grow_is_a_floor_of_the_curve() -> None:
+    points = [(one - 1, floored(one)) for one in (1, 2, 6, 9, 12)]
+
+    found = fit_of(BATCH, points)
+
+    assert found is not None
+    assert found.floor == 223.0
+    assert found.fit.coefficients == pytest.approx((120.0, 12.8))
+    assert [floored(9), floored(12)] == [peak for _, peak in found.points]
+
+
+def test_peaks_that_grow_evenly_have_no_floor_however_slowly_they_grow() -> None:
+    points = [(one - 1, 40_000 + 10.0 * one) for one in (1, 2, 64)]
+
+    found = fit_of(BATCH, points)
+
+    assert found is not None
+    assert found.floor == 0
+    assert found.fit.coefficients == pytest.approx((40_000, 10.0))
+
+
+def test_where_growth_has_just_begun_the_edge_is_near_and_uncertain() -> None:
+    points = [(one - 1, floored(one)) for one in (1, 2, 6, 9)]
+
+    found = forecast(BATCH, points, Cap(300.0))
+
+    assert found is not None
+    # the line from 6 to 9 meets 300 at batch 26; the peak itself does so at 14
+    assert 13 <= found.edge + 1 <= 20
+    assert found.error >= 4
