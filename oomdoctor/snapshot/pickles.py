@@ -89,7 +89,10 @@ def check_pickle(data: bytes) -> None:
     """Look at every instruction; InputError at the first one that a snapshot does not have."""
     containers = sum(data.count(sign) for sign in (b"}", b"]", b"(d", b"(l"))
     if containers > len(data) * CONTAINERS_PER_BYTE + CONTAINERS_ANYWAY:
-        raise InputError("the pickle is no snapshot: it is made of empty lists and dictionaries")
+        raise InputError(
+            f"the pickle is no snapshot: its {len(data):,} bytes begin {containers:,} lists and"
+            " dictionaries, which hold nothing"
+        )
     run, at, end = _run(), 0, len(data)
     while at < end:
         found = run.match(data, at)
@@ -99,7 +102,7 @@ def check_pickle(data: bytes) -> None:
         if data[at] == 0x2E:  # STOP
             return
         at = _next(data, at)
-    raise InputError("the pickle ends before its end: the file was cut off")
+    raise _cut_off(data, end)
 
 
 def _next(data: bytes, at: int) -> int:
@@ -123,7 +126,7 @@ def _next(data: bytes, at: int) -> int:
     else:
         after = _line_end(data, at)
     if after > len(data):
-        raise InputError("the pickle ends before its end: the file was cut off")
+        raise _cut_off(data, at)
     return after
 
 
@@ -143,6 +146,13 @@ def _check_tuple(data: bytes, at: int) -> None:
     part = data[start + 1 : at]
     if start < 0 or not re.fullmatch(rb"(?:K.|M..|J.{4}|[IL]-?\d{1,20}L?\n)*", part, re.DOTALL):
         raise _refused(data, at, "a tuple of other things than numbers")
+
+
+def _cut_off(data: bytes, at: int) -> InputError:
+    """Say where the last instruction stands that a file has only in part, or none behind it."""
+    return InputError(
+        f"the pickle ends before its end, at byte {at:,} of {len(data):,}: the file was cut off"
+    )
 
 
 def _refused(data: bytes, at: int, what: str) -> InputError:

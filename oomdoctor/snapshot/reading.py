@@ -30,7 +30,8 @@ def read_snapshot(path: str, *, most_bytes: int = MOST_BYTES) -> Snapshot:
         what = error.strerror or "not readable"
         raise InputError(f"cannot read: {what}", location=Location(path=path)) from error
     try:
-        return snapshot_of(_plain(_unpacked(data, most_bytes)))
+        data = _unpacked(data, most_bytes)
+        return snapshot_of(_plain(data), len(data))
     except InputError as error:
         raise InputError(error.message, location=Location(path=path), hint=error.hint) from error
 

@@ -7,18 +7,24 @@
 
 Older ones have no settings, no pool ids, no addresses of blocks (they follow one another), and
 `history` with `real_size` in place of `requested_size`. An `oom` has `device_free` for `addr`.
+Events and blocks have `frames` where stacks were recorded, newer events also `time_us` and
+`user_metadata`; `external_annotations` are what the profiler calls steps.
 """
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from oomdoctor.errors import InputError
 from oomdoctor.facts.segments import SMALL_SEGMENT
 from oomdoctor.record import NamedTuple, dataclass
+from oomdoctor.snapshot.stacks import NO_STACK, Budget, StackTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from oomdoctor.snapshot.stacks import Stack
 
 PoolId: TypeAlias = tuple[int, int]
 NO_POOL: PoolId = (0, 0)
@@ -45,6 +51,16 @@ class Piece(NamedTuple):
     size: int
     requested: int
     state: str
+    stack: int = 0
+
+
+class Annotation(NamedTuple):
+    """A stretch of time with a name begins (`START`) or ends (`END`)."""
+
+    stage: str
+    name: str
+    device: int
+    time_us: int
 
 
 class Segment(NamedTuple):
@@ -61,23 +77,37 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """What a snapshot says of one card."""
+    """What a snapshot says of one card.
+
+    `stacks`, `times_us` and `notes` (the user's own words) are those of the events.
+    """
 
     number: int
     segments: tuple[Segment, ...]
     events: tuple[Event, ...]
+    stacks: Sequence[int] = ()
+    times_us: Sequence[int] = ()
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The cards of a snapshot and the allocator's settings as it lists them."""
+    """The cards of a snapshot and the allocator's settings as it lists them.
+
+    `stacks` are those that events and blocks name by number; number 0 has no frames.
+    """
 
     devices: tuple[Device, ...]
     settings: Mapping[str, object]
+    stacks: tuple[Stack, ...] = (NO_STACK,)
+    annotations: tuple[Annotation, ...] = ()
 
 
-def snapshot_of(plain: object) -> Snapshot:
-    """Read the values of a snapshot; InputError where they are not those of one."""
+def snapshot_of(plain: object, data_bytes: int | None = None) -> Snapshot:
+    """Read the values of a snapshot; InputError where they are not those of one.
+
+    `data_bytes` is the size of the file: it cannot hold more objects than fit into it.
+    """
     if isinstance(plain, list):  # `memory_snapshot()`: the segments alone
         plain = {"segments": plain, "device_traces": []}
     if not isinstance(plain, dict) or "segments" not in plain:
@@ -85,8 +115,13 @@ def snapshot_of(plain: object) -> Snapshot:
             "this is no memory snapshot: it has no `segments`",
             hint="a snapshot is what torch.cuda.memory._dump_snapshot writes",
         )
-    segments = [(_number(one, "device", 0), _segment(one)) for one in _list(plain, "segments")]
-    traces = [_trace(plain, at) for at in range(len(_list(plain, "device_traces", [])))]
+    budget = Budget(data_bytes)
+    table = StackTable(budget)
+    listed = _list(plain, "segments")
+    budget.spend(len(listed))
+    segments = [(_number(one, "device", 0), _segment(one, table, budget)) for one in listed]
+    lists = _list(plain, "device_traces", [])
+    traces = [_trace(one, at, table, budget) for at, one in enumerate(lists)]
     last = max([number + 1 for number, _ in segments] + [len(traces)], default=0)
     if last > len(segments) + len(traces):
         raise InputError("a segment belongs to a device that there cannot be")
@@ -94,7 +129,7 @@ def snapshot_of(plain: object) -> Snapshot:
         Device(
             number=number,
             segments=tuple(one for device, one in segments if device == number),
-            events=traces[number] if number < len(traces) else (),
+            **(traces[number] if number < len(traces) else {"events": ()}),
         )
         for number in range(last)
     )
@@ -102,17 +137,49 @@ def snapshot_of(plain: object) -> Snapshot:
     return Snapshot(
         devices=tuple(one for one in devices if one.segments or one.events),
         settings=settings if isinstance(settings, dict) else {},
+        stacks=tuple(table.stacks),
+        annotations=_annotations(plain.get("external_annotations")),
     )
 
 
-def _trace(plain: dict[str, Any], at: int) -> tuple[Event, ...]:
-    entries = plain["device_traces"][at]
+def _trace(entries: object, at: int, table: StackTable, budget: Budget) -> dict[str, Any]:
+    """Return the events of a device, with their stacks, times and notes."""
     if not isinstance(entries, list):
         raise InputError(f"device_traces[{at}] is no list")
+    budget.spend(len(entries))
     try:
-        return tuple(_event(one) for one in entries)
+        return {
+            "events": tuple(_event(one) for one in entries),
+            "stacks": array("I", (table.number(one.get("frames")) for one in entries)),
+            "times_us": array("q", (_time(one.get("time_us")) for one in entries)),
+            "notes": _notes(entries),
+        }
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"device_traces[{at}] has an event without {error}") from error
+
+
+def _time(value: object) -> int:
+    """Return the time of an event, 0 where there is none that a clock can show."""
+    return value if type(value) is int and 0 <= value < LIMIT >> 1 else 0
+
+
+def _notes(entries: list[dict[str, Any]]) -> tuple[str, ...]:
+    """Return what the user noted for each event, nothing where no event has a note."""
+    notes = tuple(str(one.get("user_metadata") or "") for one in entries)
+    return notes if any(notes) else ()
+
+
+def _annotations(listed: object) -> tuple[Annotation, ...]:
+    """Return the annotations that can be read; they are an aid, so that others are left out."""
+    found = []
+    for one in listed if isinstance(listed, list) else ():
+        if not isinstance(one, dict):
+            continue
+        stage, name = one.get("stage"), one.get("name")
+        device, time_us = one.get("device"), _time(one.get("time_us"))
+        if isinstance(stage, str) and isinstance(name, str) and type(device) is int and time_us:
+            found.append(Annotation(stage, name, device, time_us))
+    return tuple(found)
 
 
 def _event(entry: dict[str, Any]) -> Event:
@@ -126,14 +193,17 @@ def _event(entry: dict[str, Any]) -> Event:
     return Event(str(action), address, size, stream, None if pool is None else _pool(pool))
 
 
-def _segment(entry: object) -> Segment:
+def _segment(entry: object, table: StackTable, budget: Budget) -> Segment:
     if not isinstance(entry, dict):
         raise InputError("a segment is no dictionary")
     address, size = _number(entry, "address"), _number(entry, "total_size")
     pieces, at = [], address
-    for block in _list(entry, "blocks"):
+    blocks = _list(entry, "blocks")
+    budget.spend(len(blocks))
+    for block in blocks:
         at = _number(block, "address", at)
-        piece = Piece(at, _number(block, "size"), _requested(block), str(block.get("state")))
+        state, stack = str(block.get("state")), table.number(_frames(block))
+        piece = Piece(at, _number(block, "size"), _requested(block), state, stack)
         pieces.append(piece)
         at += piece.size
     kind = entry.get("segment_type")
@@ -146,6 +216,14 @@ def _segment(entry: object) -> Segment:
         _pool(entry.get("segment_pool_id", NO_POOL)),
         tuple(pieces),
     )
+
+
+def _frames(block: dict[str, Any]) -> object:
+    """Return the stack of a block, which older snapshots keep in its history."""
+    history = block.get("history")
+    if isinstance(history, list) and history and isinstance(history[0], dict):
+        return history[0].get("frames")
+    return block.get("frames")
 
 
 def _requested(block: dict[str, Any]) -> int:

@@ -1,0 +1,134 @@
+"""The stacks of a snapshot: who asked for a block, told by Python frames, the innermost first.
+
+    [{"name": "forward", "filename": "/home/me/model.py", "line": 104}, …]
+
+A snapshot names the same few stacks again and again, so each is read once and known by its number.
+C++ frames are not kept; only whether autograd's engine is among them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.errors import InputError
+from oomdoctor.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+OBJECT_BYTES = 8  # an event or a block has at least a few keys and values
+NAMED_BYTES = 2  # a frame that was met before is named by its number
+ANYWAY_BYTES = 100_000
+ENGINE = ("autograd::Engine", "autograd::python::PythonEngine")
+LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "<string>")
+LIBRARY_STARTS = ("torch/", "<__array_function__", "<eval_with_key>")
+
+
+class Frame(NamedTuple):
+    """One line of Python code that was being run."""
+
+    file: str
+    line: int
+    name: str
+
+    @property
+    def library(self) -> bool:
+        """Say whether it is code that was installed, not the user's own."""
+        file = self.file.replace("\\", "/")
+        return any(one in file for one in LIBRARIES) or file.startswith(LIBRARY_STARTS)
+
+    @property
+    def place(self) -> str:
+        """Return `file:line in name`."""
+        return f"{self.file}:{self.line} in {self.name}"
+
+
+class Stack(NamedTuple):
+    """The Python frames of a request, and whether autograd's engine ran them."""
+
+    frames: tuple[Frame, ...]
+    backward: bool = False
+
+    @property
+    def own(self) -> Frame | None:
+        """Return the innermost frame of the user's own code."""
+        return next((one for one in self.frames if not one.library), None)
+
+    @property
+    def first(self) -> Frame | None:
+        """Return the user's own frame, else the innermost of all; None where there is none."""
+        return self.own or (self.frames[0] if self.frames else None)
+
+
+NO_STACK = Stack(())
+
+
+class Budget:
+    """How many objects a file of some size can hold; one that names them again has more."""
+
+    def __init__(self, data_bytes: int | None) -> None:
+        """Allow what fits into so many bytes."""
+        self.left = None if data_bytes is None else data_bytes + ANYWAY_BYTES
+
+    def spend(self, count: int, each: int = OBJECT_BYTES) -> None:
+        """Count objects; InputError where there are more than the file can hold."""
+        if self.left is None:
+            return
+        self.left -= count * each
+        if self.left < 0:
+            raise InputError(
+                "the file is no snapshot: it names the same objects again and again, so that"
+                " there would be more of them than it has room for"
+            )
+
+
+class StackTable:
+    """Numbers the stacks as they are met; number 0 is the one without frames."""
+
+    def __init__(self, budget: Budget) -> None:
+        """Start with the empty stack."""
+        self.stacks: list[Stack] = [NO_STACK]
+        self._budget = budget
+        self._numbers: dict[Stack, int] = {NO_STACK: 0}
+        self._by_list: dict[int, int] = {}
+        self._by_frame: dict[int, tuple[Frame | None, bool]] = {}
+
+    def number(self, frames: object) -> int:
+        """Return the number of a list of frames; one that is not empty must outlive the table."""
+        if not frames:
+            return 0
+        known = self._by_list.get(id(frames))
+        if known is not None:
+            return known
+        if not isinstance(frames, list):
+            raise InputError(f"`frames` is no list but {type(frames).__name__}")
+        self._budget.spend(len(frames), NAMED_BYTES)
+        stack = self._read(frames)
+        number = self._numbers.setdefault(stack, len(self.stacks))
+        if number == len(self.stacks):
+            self.stacks.append(stack)
+        self._by_list[id(frames)] = number
+        return number
+
+    def _read(self, frames: Iterable[object]) -> Stack:
+        kept, backward = [], False
+        for plain in frames:
+            known = self._by_frame.get(id(plain))
+            if known is None:
+                known = self._by_frame[id(plain)] = _frame(plain)
+            if known[0] is not None:
+                kept.append(known[0])
+            backward = backward or known[1]
+        return Stack(tuple(kept), backward)
+
+
+def _frame(plain: object) -> tuple[Frame | None, bool]:
+    """Return a frame of Python, None for one of C++, and whether it is autograd's engine."""
+    if not isinstance(plain, dict):
+        raise InputError("a stack has a frame that is no dictionary")
+    name, file, line = plain.get("name"), plain.get("filename"), plain.get("line", 0)
+    if not isinstance(name, str) or not isinstance(file, str) or type(line) is not int:
+        raise InputError("a stack has a frame without name, filename or line")
+    if line and (file.endswith(".py") or file.startswith("<")):
+        return Frame(file, line, name), False
+    return None, any(one in name for one in ENGINE)
