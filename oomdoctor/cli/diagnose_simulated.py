@@ -14,7 +14,6 @@ from oomdoctor.estimating.choice import engines
 from oomdoctor.estimating.describe import cards_asked, settings_of
 from oomdoctor.estimating.of_failure import with_simulation
 from oomdoctor.facts.given import parse_given
-from oomdoctor.model.estimate import SIMULATE
 from oomdoctor.record import replace
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def diagnosed_with_simulation(asked: Asked) -> Diagnosis:
     """Diagnose, and trace the job while nobody has an answer yet."""
     with (
         steps_for(quiet=asked["quiet"]) as say,
-        engines(SIMULATE, say=say) as chosen,
+        engines(None, say=say) as chosen,
     ):
         with bar_for(quiet=asked["quiet"]) as bar:
             gathered = pipeline.gather(

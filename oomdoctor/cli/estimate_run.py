@@ -18,6 +18,7 @@ from oomdoctor.estimating.describe import (
     settings_of,
     source_of,
 )
+from oomdoctor.estimating.engine import NotSimulatedError
 from oomdoctor.estimating.estimate import Wanted, compared, estimate
 from oomdoctor.estimating.flags import (
     FLAGS,
@@ -52,8 +53,10 @@ def estimated(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Estima
         chosen.settings = confs[0] if confs else settings_of(own.book)
         others = {text: source.described(text) for text in asked["what_if"]}
         if own.serving is not None:
-            from oomdoctor.estimating.serving import served
+            from oomdoctor.estimating.serving import FALLBACK, served
 
+            if asked["engine"] == SIMULATE:
+                raise NotSimulatedError(FALLBACK)
             return served(own, others, wanted, simulated=chosen.name == SIMULATE)
         made = _estimated(own, wanted, chosen)
         variants = _variants(others, wanted, chosen)

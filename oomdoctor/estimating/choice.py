@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from oomdoctor.estimating.cards import PLAIN
-from oomdoctor.estimating.engine import engine_wanted
+from oomdoctor.estimating.engine import NotSimulatedError, engine_wanted
 from oomdoctor.estimating.formula import Formula
 from oomdoctor.model.estimate import FORMULA, SIMULATE
 
@@ -25,7 +25,7 @@ HOPELESS = ("no-torch", "shim-failed")
 
 
 class Engines:
-    """Gives the engine that is wanted, and the formula where the simulation gives up."""
+    """Gives the engine that is wanted, and the formula where nobody chose and none is traced."""
 
     def __init__(
         self,
@@ -49,7 +49,10 @@ class Engines:
             self.name, self.fallback = asked or SIMULATE, None
 
     def speak(self, card: CardSpec | None, action: Callable[[Engine], T]) -> T:
-        """Let the wanted engine speak; where a job cannot be traced, the formula does."""
+        """Let the wanted engine speak; where a job cannot be traced, the formula does.
+
+        NotSimulatedError where the simulation was asked for by name.
+        """
         if self.name == SIMULATE:
             from oomdoctor.estimating.simulation import Simulation
             from oomdoctor.lab.session import WorkerError
@@ -59,6 +62,8 @@ class Engines:
                 made = Simulation(session, card or PLAIN, settings=self.settings, say=self.say)
                 return action(made)
             except WorkerError as error:
+                if self.asked == SIMULATE:
+                    raise NotSimulatedError(_why(error)) from error
                 self.fallback = _why(error)
                 self.say(f"not simulated: {self.fallback}")
                 if error.kind in HOPELESS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from oomdoctor.errors import OomdoctorError
 from oomdoctor.model.estimate import FORMULA, SIMULATE
 
 if TYPE_CHECKING:
@@ -12,6 +13,18 @@ if TYPE_CHECKING:
     from oomdoctor.model.job import CardSpec, Job
 
 NO_TORCH = "torch is not installed beside oomdoctor; `pip install 'oomdoctor[lab]'` brings it"
+
+
+class NotSimulatedError(OomdoctorError):
+    """A simulation was asked for by name, and there is none."""
+
+    def __init__(self, why: str) -> None:
+        """Say why, and what answers instead."""
+        super().__init__(
+            f"--engine simulate: {why}",
+            hint="`--engine formula` computes the answer; without --engine the formula speaks"
+            " where a job cannot be simulated, and the answer says why",
+        )
 
 
 class Engine(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -153,20 +154,42 @@ def test_a_file_that_is_no_model_is_named(run_python: RunPython, tmp_path: Path,
     assert "--model unet.json: this is no config.json of a model" in done.stderr.decode()
 
 
+WITHOUT_TORCH = (
+    "import sys; from importlib.machinery import PathFinder as P; found = P.find_spec;"
+    "P.find_spec = classmethod(lambda c, n, *r: None if n == 'torch' else found(n, *r));"
+    "from oomdoctor.cli.main import run; sys.exit(run(sys.argv[1:]))"
+)
+
+
 def test_without_torch_the_formula_speaks_and_says_why(
     run_python: RunPython, tmp_path: Path
 ) -> None:
-    hidden = (
-        "import sys; from importlib.machinery import PathFinder as P; found = P.find_spec;"
-        "P.find_spec = classmethod(lambda c, n, *r: None if n == 'torch' else found(n, *r));"
-        "from oomdoctor.cli.main import run; sys.exit(run(sys.argv[1:]))"
-    )
-    done = run_python(
-        "-c", hidden, "estimate", *LLAMA, "-f", "json", "--no-limits", cwd=tmp_path, stdin=b""
-    )
+    flags = (*LLAMA, "-f", "json", "--no-limits")
+    done = run_python("-c", WITHOUT_TORCH, "estimate", *flags, cwd=tmp_path, stdin=b"")
     values = as_json(done)
     assert values["engine"] == "formula"
     assert "torch is not installed" in str(values["fallback"])
+
+
+@pytest.mark.parametrize("command", ["estimate", "plan"])
+def test_a_simulation_that_is_asked_for_needs_torch(
+    run_python: RunPython, tmp_path: Path, command: str
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'import sys; sys.exit(7)'\n")
+    python.chmod(0o755)
+    flags = (*LLAMA, "--gpu", "24GiB", "--engine", "simulate", "--python", str(python))
+    done = run_python("-m", "oomdoctor", command, *flags, cwd=tmp_path, stdin=b"")
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert "error: --engine simulate: " in done.stderr.decode()
+    assert "hint: `--engine formula`" in done.stderr.decode()
+
+
+def test_a_server_is_not_simulated(run_python: RunPython, tmp_path: Path) -> None:
+    flags = ("--task", "serving", "--model", "meta-llama/Llama-2-7b-hf", "--engine", "simulate")
+    done = run_python("-m", "oomdoctor", "estimate", *flags, cwd=tmp_path, stdin=b"")
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert "a server's memory is computed by formula" in done.stderr.decode()
 
 
 def test_a_plan_orders_what_fits_by_quality(run_python: RunPython, tmp_path: Path) -> None:

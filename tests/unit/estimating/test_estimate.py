@@ -8,6 +8,7 @@ import pytest
 
 from oomdoctor.errors import InputError
 from oomdoctor.estimating.choice import Engines
+from oomdoctor.estimating.engine import NotSimulatedError
 from oomdoctor.estimating.estimate import Wanted, compared, estimate
 from oomdoctor.estimating.simulation import Simulation
 from oomdoctor.lab.session import WorkerError
@@ -111,10 +112,19 @@ def test_why_there_is_no_trace_does_not_end_at_a_colon() -> None:
 
 def test_without_torch_no_other_job_is_tried() -> None:
     double = Double(fails=WorkerError("no-torch", "torch cannot be imported"))
-    engines = Engines("simulate", tracer=double)
+    engines = Engines(None, tracer=double)
     for _ in range(3):
         engines.speak(None, lambda engine: engine.peak(a_job()))
     assert len(double.requests) == 1
+
+
+def test_a_simulation_that_was_asked_for_by_name_is_refused_where_there_is_none() -> None:
+    double = Double(fails=WorkerError("unsupported", "such a model cannot be built"))
+    engines = Engines("simulate", tracer=double)
+    with pytest.raises(NotSimulatedError, match="such a model cannot be built") as caught:
+        engines.speak(CARDS[0], lambda engine: engine.peak(a_job()))
+    assert caught.value.exit_code == 3
+    assert "--engine formula" in str(caught.value.hint)
 
 
 def test_the_formula_is_asked_for_by_name() -> None:
