@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.accuracy_bands import spreads
 from benchmarks.accuracy_summary import error_of, groups, summary
 from benchmarks.measured import aside
 from benchmarks.naive import NAMES as RULES
@@ -42,6 +43,7 @@ def pieces(wanted: Sequence[Record], results: Mapping[str, Any]) -> dict[str, st
     return {
         "summary": "\n".join(_summary(wanted, shown)),
         "sources": "\n".join(_sources(wanted, shown)),
+        "bands": "\n".join(_bands(wanted, shown)),
         "edges": _edges(wanted, shown),
         "records": "\n".join(_rows(wanted, shown)),
         "verdicts": "\n".join(_verdicts(wanted, shown)),
@@ -75,6 +77,22 @@ def _edges(wanted: Sequence[Record], results: Mapping[str, Any]) -> str:
         f" with the measured runs, mostly far from the edge, in {one.get('right', 0):.0%} of"
         f" {one.get('thresholds', 0)}, and {one.get('tight', 0):.0%} of those were *tight*."
     )
+
+
+def _bands(wanted: Sequence[Record], results: Mapping[str, Any]) -> Iterator[str]:
+    said = {
+        "off": "allocated, either side",
+        "up": "reserved, more was needed",
+        "down": "reserved, less was needed",
+    }
+    yield "| says | of what is | records | 95 % within | worst | share |"
+    yield "|---|---|---|---|---|---|"
+    for engine, found in spreads(wanted, results).items():
+        for name, one in found.items():
+            yield (
+                f"| {engine} | {said[name]} | {one.records} | {one.covered:.1%} |"
+                f" {one.worst:.1%} | {one.share:.0%} |"
+            )
 
 
 def _rows(wanted: Iterable[Record], results: Mapping[str, Any]) -> Iterator[str]:

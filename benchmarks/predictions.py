@@ -151,7 +151,7 @@ def _said(record: Record, stream: Stream) -> Said:
 
 
 def _peak(stream: Stream) -> Peak:
-    return bare_peak(stream, up=bands.SIMULATION.up, down=bands.SIMULATION.down)
+    return bare_peak(stream, band=bands.SIMULATION)
 
 
 def _longer(record: Record, peak_of: Callable[[Job], Peak]) -> str | None:

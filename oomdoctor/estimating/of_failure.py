@@ -11,7 +11,6 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from oomdoctor.estimating.verdicts import least_room
-from oomdoctor.memory import bands
 from oomdoctor.memory.outside import outside
 from oomdoctor.memory.rounding import tensors
 from oomdoctor.memory.stream_balance import folded
@@ -59,11 +58,10 @@ def with_simulation(diagnosis: Diagnosis, book: FactBook, engine: Engine) -> Dia
     def need(job: Job) -> int:
         return least_room(engine.peak(job))
 
-    band = bands.Band(peak.up, peak.down)
     return replace(
         diagnosis,
         traced=requests(peak, changed, book),
-        prescriptions=judged(diagnosis.prescriptions, changed, need, band),
+        prescriptions=judged(diagnosis.prescriptions, changed, need, peak.band),
     )
 
 

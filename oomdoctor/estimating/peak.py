@@ -7,34 +7,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.memory.bands import FRAGMENTED
 from oomdoctor.model.estimate import SIMULATE
 from oomdoctor.record import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from oomdoctor.memory.bands import Band
     from oomdoctor.memory.stream import Stream
     from oomdoctor.memory.stream_replay import Failed, Replay
     from oomdoctor.model.estimate import LinePoint, Owner, PartBytes, PhasePeak
-
-FRAGMENTED = 1.04
-"""Reserved over allocated bytes at the peak where no allocator was asked (seen: 1.00 to 1.05)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peak:
     """The peak of a job by one engine, under one setting of the allocator.
 
-    `up` and `down` are by how much the true need may be higher and lower, as shares; `stream` and
-    `played` are there where the allocations were simulated.
+    `band` is by how much it may be off; `stream` and `played` are there where the allocations were
+    simulated.
     """
 
     engine: str
     allocated: int
     reserved: int | None
     phase: str
-    up: float
-    down: float
+    band: Band
     phases: tuple[PhasePeak, ...] = ()
     parts: tuple[PartBytes, ...] = ()
     categories: tuple[PartBytes, ...] = ()
@@ -47,6 +45,16 @@ class Peak:
     versions: Mapping[str, str] = field(default_factory=dict)
     stream: Stream | None = None
     played: Replay | None = None
+
+    @property
+    def up(self) -> float:
+        """Return by which share more may have to be reserved than it says."""
+        return self.band.up
+
+    @property
+    def down(self) -> float:
+        """Return by which share less may have to be reserved than it says."""
+        return self.band.down
 
     @property
     def needed(self) -> int:
@@ -74,7 +82,7 @@ class Peak:
         return replay(self.stream, settings=self.settings, capacity_bytes=max(room, 0)).failed
 
 
-def bare_peak(stream: Stream, *, settings: str = "", up: float, down: float) -> Peak:
+def bare_peak(stream: Stream, *, settings: str = "", band: Band) -> Peak:
     """Replay a stream for its peak alone."""
     from oomdoctor.memory.stream_replay import replay
 
@@ -85,8 +93,7 @@ def bare_peak(stream: Stream, *, settings: str = "", up: float, down: float) -> 
         allocated=played.peak_allocated,
         reserved=played.peak_reserved,
         phase="" if highest is None else highest.name,
-        up=up,
-        down=down,
+        band=band,
         phases=played.phases,
         settings=settings,
         stream=stream,
@@ -95,13 +102,13 @@ def bare_peak(stream: Stream, *, settings: str = "", up: float, down: float) -> 
 
 
 def peak_of_stream(
-    stream: Stream, *, settings: str = "", up: float, down: float, versions: Mapping[str, str]
+    stream: Stream, *, settings: str = "", band: Band, versions: Mapping[str, str]
 ) -> Peak:
     """Replay a stream and say what holds the memory at its peak."""
     from oomdoctor.memory.stream_balance import balance
     from oomdoctor.memory.stream_line import time_line
 
-    bare = bare_peak(stream, settings=settings, up=up, down=down)
+    bare = bare_peak(stream, settings=settings, band=band)
     if bare.played is None:
         return bare
     sheet = balance(stream, bare.played)

@@ -90,6 +90,7 @@ def serving_estimate(
         outside_high_bytes=outside[2],
         outside_says="CUDA context and libraries",
         band=_band(first),
+        need_band=_band(first),
         phases=(
             PhasePeak(name=LOAD, allocated_bytes=weights),
             PhasePeak(name=SERVE, allocated_bytes=peak),

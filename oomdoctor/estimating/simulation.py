@@ -142,12 +142,10 @@ class Simulation:
         return Growth(self.stream(job), base, laws)
 
     def _peak(self, stream: Stream) -> Peak:
-        band = bands.PLAIN_SIMULATION if stream.facts.get("engine") == HOST else bands.SIMULATION
         return peak_of_stream(
             stream,
             settings=self.settings,
-            up=band.up,
-            down=band.down,
+            band=_band(stream),
             versions=self._versions(),
         )
 
@@ -157,8 +155,12 @@ class Simulation:
         return {} if hello is None else dict(hello.versions)
 
     def _bare(self, stream: Stream) -> Peak:
-        band = bands.PLAIN_SIMULATION if stream.facts.get("engine") == HOST else bands.SIMULATION
-        return bare_peak(stream, settings=self.settings, up=band.up, down=band.down)
+        return bare_peak(stream, settings=self.settings, band=_band(stream))
+
+
+def _band(stream: Stream) -> bands.Band:
+    """Return by how much what was traced that way may be off."""
+    return bands.PLAIN_SIMULATION if stream.facts.get("engine") == HOST else bands.SIMULATION
 
 
 def _other_length(base: Shape, most: int) -> int | None:

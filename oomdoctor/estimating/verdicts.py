@@ -1,15 +1,18 @@
 """Whether a peak fits on a card: fits, tight or oom, with the margins.
 
-What is outside the allocator is a band, and so is what an engine may err by. A job *fits* where it
-passes with the widest of both, it is *oom* where it fails with the narrowest of both, and *tight*
-between them. Where the two bands together are wider than 8 % of the card to either side, *tight*
-ends there.
+What is outside the allocator is a band, and so is what an engine may err by. A job *fits* where all
+that it would reserve finds room with the widest of both: that is what was compared with measured
+runs. It is *oom* where a request fails with the narrowest of both, although the allocator gave its
+cache back, or with 8 % more room than there is. It is *tight* between them. On a small card the
+band outside the allocator is the larger part of what is tight.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.memory.bands import WIDEST
+from oomdoctor.memory.stream_balance import own_path
 from oomdoctor.model.estimate import FITS, OOM, TIGHT, CardVerdict
 from oomdoctor.units import format_size
 
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
     from oomdoctor.memory.stream_replay import Failed
     from oomdoctor.model.job import CardSpec
 
-WIDEST = 0.08
 LEAST_STEP = 16 << 20
 
 
@@ -43,10 +45,10 @@ def verdicts(
 def word_for(peak: Peak, total_bytes: int, beside: Outside) -> str:
     """Return fits, tight or oom for a card of that size."""
     beside = beside.on(total_bytes)
-    middle = total_bytes - (beside.low + beside.high) // 2
-    surely = max((total_bytes - beside.high) / (1 + peak.up), middle / (1 + WIDEST))
-    if not peak.fails(int(surely)):
+    surely = int((total_bytes - beside.high) / (1 + peak.up))
+    if peak.needed <= surely and not peak.fails(surely):
         return FITS
+    middle = total_bytes - (beside.low + beside.high) // 2
     hardly = min((total_bytes - beside.low) / (1 - peak.down), middle / (1 - WIDEST))
     return OOM if peak.fails(int(hardly)) else TIGHT
 
@@ -94,7 +96,7 @@ def failed_words(failed: Failed) -> str:
     """Name a request that fails: what asked for how much, where, and what there was."""
     wanted, card = failed.allocation, failed.shortage
     when = " of ".join(word for word in (wanted.part, wanted.phase) if word)
-    module = f" in {wanted.module}" if wanted.module else ""
+    module = f" in {own_path(wanted.module)}" if wanted.module else ""
     return (
         f"{when or 'the run'}: {wanted.operator}{module} asks for {format_size(card.segment)}"
         f" where {format_size(card.free)} is free"

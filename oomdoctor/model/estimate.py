@@ -180,8 +180,9 @@ class Estimate:
     """The predicted peak of a job on one card.
 
     `outside_low_bytes` and `outside_high_bytes` are the band of what no allocator counts (CUDA
-    context, libraries, NCCL); `band` is the relative uncertainty of the peak itself, from
-    measured errors of the engine that spoke. `fallback` says why the simulation did not speak.
+    context, libraries, NCCL); `band` is by which share the allocated peak may be off, `need_band`
+    by which share what must be reserved, which verdicts allow for, both from measured errors of the
+    engine that spoke. `fallback` says why the simulation did not speak.
     `parts` are the six that people know and add up to the allocated peak, as `categories` do.
     `device` is the card whose kernels were traced, `origin` who made the stream, `alloc_conf` the
     allocator's settings. `variants` differ by what-if, `alloc_confs` by those settings. `serving`
@@ -196,6 +197,7 @@ class Estimate:
     outside_low_bytes: int
     outside_high_bytes: int
     band: float
+    need_band: float
     phases: tuple[PhasePeak, ...]
     parts: tuple[PartBytes, ...]
     categories: tuple[PartBytes, ...] = ()

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 NEEDED = ("train.micro_batch", "train.seq_len")
 LOSS = ("loss.impl", "loss.used")
-FRAGMENTED = 1.04
 MOST_FIXES = 12
 
 
@@ -53,7 +52,7 @@ def with_verdicts(
 
     def peak(job: Job) -> int:
         found = max(one.allocated_bytes for one in peak_by_formula(job).phases)
-        return int(found * FRAGMENTED)
+        return int(found * bands.FRAGMENTED)
 
     return judged(prescriptions, changed, peak, bands.FORMULA)
 

@@ -48,6 +48,7 @@ def as_dict(made: Estimate) -> dict[str, object]:
         "peak_reserved_bytes": made.peak_reserved_bytes,
         "peak_phase": made.peak_phase,
         "band": round(made.band, DIGITS),
+        "need_band": round(made.need_band, DIGITS),
         "outside_allocator_bytes": {
             "low": made.outside_low_bytes,
             "high": made.outside_high_bytes,

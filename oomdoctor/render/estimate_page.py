@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.memory.bands import FRAGMENTED
 from oomdoctor.model.estimate import OOM, SIMULATE
 from oomdoctor.render.estimate_compared import compared, heat_table, limits
 from oomdoctor.render.estimate_serving import serving_sections, serving_words
@@ -53,7 +54,10 @@ def estimate_page(made: Estimate) -> Page:
 
 
 def _needed(made: Estimate) -> int:
-    return made.peak_reserved_bytes or made.peak_allocated_bytes
+    """Return what must be reserved; a server's peak is that already."""
+    if made.peak_reserved_bytes is not None:
+        return made.peak_reserved_bytes
+    return int(made.peak_allocated_bytes * (1 if made.serving is not None else FRAGMENTED))
 
 
 def _lead(made: Estimate) -> tuple[str, ...]:
@@ -70,13 +74,15 @@ def _figures(made: Estimate) -> tuple[Figure, ...]:
     low, high = made.outside_low_bytes, made.outside_high_bytes
     band = f"+-{percent(made.band)}, in {made.peak_phase or 'the run'}"
     found = [Figure("allocated at the peak", format_size(made.peak_allocated_bytes), band)]
-    if made.peak_reserved_bytes is not None:
-        idle = made.peak_reserved_bytes - made.peak_allocated_bytes
-        said = f"{format_size(idle)} more than allocated: cache and fragments"
-        found.append(Figure("reserved at the peak", format_size(made.peak_reserved_bytes), said))
+    whole = _needed(made)
+    if made.serving is None:
+        idle = f"{format_size(whole - made.peak_allocated_bytes)} more than allocated"
+        if made.peak_reserved_bytes is None:
+            idle = f"{percent(FRAGMENTED - 1)} more than allocated, as is usual"
+        said = f"+-{percent(made.need_band)}, {idle}: cache and fragments"
+        found.append(Figure("reserved at the peak", format_size(whole), said))
     outside = f"{format_size(low)} to {format_size(high)}"
     found.append(Figure("outside the allocator", outside, made.outside_says))
-    whole = _needed(made)
     total = f"{format_size(whole + low)} to {format_size(whole + high)}"
     found.append(Figure("on the card in all", total))
     if made.host_bytes is not None:

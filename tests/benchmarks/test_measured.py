@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from statistics import median
 from typing import TYPE_CHECKING
 
 import pytest
 
 from benchmarks import measured
 from benchmarks.accuracy import stored
+from benchmarks.accuracy_bands import band_of, spreads
 from benchmarks.accuracy_page import PAGE, pieces
 from benchmarks.accuracy_summary import broken, error_of, summary
 from benchmarks.naive import naive
 from benchmarks.predictions import card_of
+from benchmarks.room import stored as rooms
 from oomdoctor.lab.protocol import decode, encode
+from oomdoctor.memory import bands
 from oomdoctor.model.job import Job
 
 if TYPE_CHECKING:
@@ -104,6 +108,30 @@ def test_what_was_stored_keeps_the_bounds() -> None:
     results = stored()
     shown = {one.id: results.get(one.id, {}) for one in RECORDS}
     assert broken(summary(RECORDS, shown)) == []
+
+
+@pytest.mark.parametrize(
+    ("engine", "band"), [("simulation", bands.SIMULATION), ("formula", bands.FORMULA)]
+)
+def test_bands_cover_the_errors_of_the_records(engine: str, band: bands.Band) -> None:
+    results = stored()
+    shown = {one.id: results.get(one.id, {}) for one in RECORDS}
+    found = band_of(spreads(RECORDS, shown)[engine])
+    assert (band.up, band.down) == (found.up, found.down)
+    assert band.off >= found.off
+    assert max(band.up, band.down) <= bands.WIDEST
+
+
+def test_fragments_are_those_of_simulated_jobs() -> None:
+    shares = [one["reserved"] / one["allocated"] for one in rooms().values()]
+    assert len(shares) == 56
+    assert round(median(shares), 2) == bands.FRAGMENTED
+
+
+def test_the_band_of_the_formula_covers_the_least_room_of_simulated_jobs() -> None:
+    most = bands.FRAGMENTED * (1 + bands.FORMULA.up)
+    covered = [one["least"] <= one["formula"] * most for one in rooms().values()]
+    assert sum(covered) >= 0.95 * len(covered)
 
 
 def test_the_page_shows_what_was_stored() -> None:
