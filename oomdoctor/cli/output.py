@@ -23,16 +23,16 @@ def theme_for(
     stream = sys.stdout if stream is None else stream
     terminal = not to_file and stream.isatty()
     return Theme(
-        width=width_wanted(width, columns=_columns(stream) if terminal else None),
+        width=width_wanted(width, columns=None if to_file else _columns(stream)),
         colour=colour_wanted(color, environ=os.environ, terminal=terminal)
         if not to_file
         else color == "always",
-        unicode=to_file or unicode_wanted(stream.encoding),
+        unicode=to_file or unicode_wanted(stream.encoding, environ=os.environ),
     )
 
 
 def _columns(stream: TextIO) -> int | None:
-    """Return the terminal's columns: COLUMNS where it is set, else what the terminal says."""
+    """Return the columns of a stream: COLUMNS where it is set, else what a terminal says."""
     given = os.environ.get("COLUMNS", "")
     if given.isdecimal() and len(given) < _MOST_DIGITS and int(given) > 0:
         return int(given)
@@ -46,7 +46,7 @@ def say(text: str) -> None:
     """Print a message on standard error, with all that could act on a terminal neutralised."""
     from oomdoctor.render.escape import visible
 
-    ascii_only = not unicode_wanted(sys.stderr.encoding)
+    ascii_only = not unicode_wanted(sys.stderr.encoding, environ=os.environ)
     shown = [visible(line, ascii_only=ascii_only) for line in text.split("\n")]
     with suppress(OSError):  # nobody can be told that standard error is full or gone
         print(*shown, sep="\n", file=sys.stderr)  # noqa: T201 - this is where messages are printed

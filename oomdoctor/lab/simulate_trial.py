@@ -11,6 +11,7 @@ from oomdoctor.lab.job_values import job_of
 from oomdoctor.lab.keys import key_of
 from oomdoctor.lab.protocol import TraceRequest
 from oomdoctor.lab.session import WorkerError
+from oomdoctor.memory.stream_balance import own_path
 from oomdoctor.memory.stream_replay import replay
 from oomdoctor.model.trial import CRASH, FIT, OOM, TIMEOUT, OomIdentity, PhasePeak, TrialResult
 
@@ -109,13 +110,13 @@ class SimulateBackend:
 
 def _reason(failed: Failed) -> str:
     one = failed.allocation
-    place = " in ".join(part for part in (one.operator, one.module) if part)
+    place = " in ".join(part for part in (one.operator, own_path(one.module)) if part)
     return f"{one.size:,} bytes cannot be had ({one.phase}: {place})"
 
 
 def _identity(failed: Failed) -> OomIdentity:
     one = failed.allocation
-    site = one.module or one.operator
+    site = own_path(one.module) or one.operator
     return OomIdentity(
         backend=CUDA,
         exception="OutOfMemoryError",

@@ -86,9 +86,15 @@ def folded(module: str) -> str:
 
 @cache
 def owner_path(module: str) -> str:
-    """Return a folded path as the model has it: without what PEFT puts around it and its layers."""
+    """Return a folded path as the model has it."""
+    return folded(own_path(module))
+
+
+@cache
+def own_path(module: str) -> str:
+    """Return a path as the model has it: without what PEFT puts around the model and its layers."""
     own = module.removeprefix("base_model.model").removesuffix(".base_layer").lstrip(".")
-    return folded(own or module)
+    return own or module
 
 
 def _owners(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from oomdoctor.model.estimate import CardVerdict, Estimate, Variant
 
 GIB = 1 << 30
+HEADERS = ("changed", "allocated", "reserved", "difference", "verdicts")
 WORDS = (
     (FITS, "fits"),
     (TIGHT, "tight: what is outside the allocator, or the estimate's error, decides"),
@@ -83,26 +84,19 @@ def compared(title: str, variants: tuple[Variant, ...], made: Estimate) -> Secti
     """Return variants of the job side by side."""
     if not variants:
         return None
-    whole = made.peak_reserved_bytes or made.peak_allocated_bytes
-    rows = (
-        [
-            (
-                "as it is",
-                *_peaks(made.peak_allocated_bytes, made.peak_reserved_bytes),
-                "",
-                _judged(made.verdicts),
-            )
-        ]
-        if title == "What if"
-        else []
-    )
+    replays = [made.peak_reserved_bytes, *(one.peak_reserved_bytes for one in variants)]
+    told = {"reserved": any(one is not None for one in replays)}
+    rows = [_own_row(made)] if title == "What if" else []
     for one in variants:
-        needed = one.peak_reserved_bytes or one.peak_allocated_bytes
+        both = made.peak_reserved_bytes is not None and one.peak_reserved_bytes is not None
+        grown = one.peak_allocated_bytes - made.peak_allocated_bytes
+        if both:
+            grown = (one.peak_reserved_bytes or 0) - (made.peak_reserved_bytes or 0)
         rows.append(
             (
                 one.name,
                 *_peaks(one.peak_allocated_bytes, one.peak_reserved_bytes),
-                minus(needed - whole),
+                minus(grown),
                 _judged(one.verdicts),
             )
         )
@@ -114,11 +108,19 @@ def compared(title: str, variants: tuple[Variant, ...], made: Estimate) -> Secti
         sentences=(*mixed, *notes),
         table=Table(
             caption="Side by side",
-            headers=("changed", "allocated", "reserved", "difference", "verdicts"),
-            rows=tuple(rows),
-            numeric=frozenset({1, 2, 3}),
+            headers=tuple(name for name in HEADERS if told.get(name, True)),
+            rows=tuple(
+                tuple(cell for name, cell in zip(HEADERS, row, strict=True) if told.get(name, True))
+                for row in rows
+            ),
+            numeric=frozenset(range(1, 4 if told["reserved"] else 3)),
         ),
     )
+
+
+def _own_row(made: Estimate) -> tuple[str, str, str, str, str]:
+    peaks = _peaks(made.peak_allocated_bytes, made.peak_reserved_bytes)
+    return ("as it is", *peaks, "", _judged(made.verdicts))
 
 
 def _peaks(allocated: int, reserved: int | None) -> tuple[str, str]:

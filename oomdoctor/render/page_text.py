@@ -102,7 +102,10 @@ def _table(table: Table, theme: Theme) -> list[Line]:
     if not table.rows:
         return []
     rows = [tuple(safe(cell, theme) for cell in row) for row in (table.headers, *table.rows)]
-    widths = _widths(rows, room=theme.width - len(INDENT))
+    room = theme.width - len(INDENT)
+    widths = _widths(rows, room=room)
+    if sum(widths) + len(GAP) * (len(widths) - 1) > room:
+        return _one_below_the_other(table, theme)
     lines = []
     for at, row in enumerate(rows):
         style = "dim" if at == 0 else ("strong" if at - 1 in table.marked else "")
@@ -111,6 +114,17 @@ def _table(table: Table, theme: Theme) -> list[Line]:
             for column, cell in enumerate(row)
         )
         lines.append(line(INDENT, Span(GAP.join(fitted).rstrip(), style)))
+    return lines
+
+
+def _one_below_the_other(table: Table, theme: Theme) -> list[Line]:
+    """Return a table that is too wide for the page: each row as a list of what it says."""
+    lines = []
+    for at, row in enumerate(table.rows):
+        told = zip(table.headers, row, strict=True)
+        text = "; ".join(f"{name}: {cell}" if name else cell for name, cell in told if cell)
+        style = "strong" if at in table.marked else ""
+        lines += paragraph(text, theme, first=f"{INDENT}{theme.glyph('dot')} ", style=style)
     return lines
 
 

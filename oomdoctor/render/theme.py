@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 DEFAULT_WIDTH = 100
 NARROWEST = 40
 WIDEST = 160
+LOCALES = ("LC_ALL", "LC_CTYPE", "LANG")  # the first that is set decides, as POSIX has it
 
 # role -> (Unicode, ASCII); a word always stands beside the glyph, so that neither has to be seen
 GLYPHS = {
@@ -72,14 +73,22 @@ def colour_wanted(mode: str, *, environ: Mapping[str, str], terminal: bool) -> b
     return terminal and environ.get("TERM") != "dumb"
 
 
-def unicode_wanted(encoding: str | None) -> bool:
-    """Say whether a stream of this encoding can carry every character that we print."""
+def unicode_wanted(encoding: str | None, *, environ: Mapping[str, str]) -> bool:
+    """Say whether a stream of this encoding can carry every character that we print.
+
+    In the C locale Python writes UTF-8 all the same, whatever reads it: who asks for that locale
+    gets ASCII, unless Python was told how to encode.
+    """
+    asked = next((environ[key] for key in LOCALES if environ.get(key)), "")
+    told = environ.get("PYTHONUTF8") == "1" or environ.get("PYTHONIOENCODING")
+    if asked in ("C", "POSIX") and not told:
+        return False
     name = (encoding or "ascii").lower().replace("-", "").replace("_", "")
     return name in ("utf8", "utf8sig", "cp65001", "utf16", "utf16le", "utf16be")
 
 
 def width_wanted(asked: int | None, *, columns: int | None) -> int:
-    """Return the page width: as asked, else the terminal's up to a readable limit, else 100."""
+    """Return the page width: as asked, else that of the stream up to a readable limit, else 100."""
     if asked is not None:
         return max(asked, NARROWEST)
     return DEFAULT_WIDTH if columns is None else min(max(columns, NARROWEST), WIDEST)

@@ -65,6 +65,29 @@ def test_a_stream_without_unicode_gets_ascii(run_python: RunPython) -> None:
     assert done.stdout == b"False\n"
 
 
+PAGES = {
+    "estimate": (
+        *("estimate", "--model", "meta-llama/Llama-2-7b-hf", "--method", "lora", "--seq", "512"),
+        *("--gpu", "24GiB", "--engine", "formula", "--what-if", "batch=2", "--table"),
+    ),
+    "plan": ("plan", "--model", "gpt2", "--gpu", "24GiB", "--engine", "formula"),
+    "facts": ("facts",),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_keeps_to_the_columns_and_the_locale_that_are_set(
+    run_python: RunPython, tmp_path: Path, name: str
+) -> None:
+    surroundings = {"COLUMNS": "60", "LC_ALL": "C", "PYTHONUTF8": ""}
+
+    done = run_python("-m", "oomdoctor", *PAGES[name], cwd=tmp_path, environment=surroundings)
+
+    lines = done.stdout.decode("ascii").splitlines()
+    assert done.returncode == 0
+    assert max(map(len, lines)) <= 60
+
+
 @pytest.mark.parametrize("form", ["text", "markdown", "json"])
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
 def test_every_format_can_be_written_to_every_stream(

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from oomdoctor.estimating.verdicts import failed_words
+from oomdoctor.memory.allocator_oom import Shortage
 from oomdoctor.memory.formula import peak_by_formula
 from oomdoctor.memory.formula_owners import OWNERS, group_of
+from oomdoctor.memory.stream import Allocation
 from oomdoctor.memory.stream_balance import owner_path
+from oomdoctor.memory.stream_replay import Failed
 from oomdoctor.model.job import Job, LoraSpec, ModelSpec, QuantSpec, ShardingSpec
 from oomdoctor.record import replace
 
@@ -84,3 +88,20 @@ def test_a_weight_is_of_a_group(name: str, group: str) -> None:
 )
 def test_a_path_is_that_of_the_users_model(path: str, own: str) -> None:
     assert owner_path(path) == own
+
+
+def test_a_request_that_fails_is_named_as_the_users_model_has_it() -> None:
+    wanted = Allocation(
+        size=512,
+        operator="aten.mul.out",
+        module="base_model.model.model.layers.3.self_attn.q_proj",
+        phase="step 1",
+        part="forward",
+    )
+    short = Shortage(512, 512, 512, 1024, 0, 1024, 1024)
+
+    said = failed_words(Failed(event=0, number=0, allocation=wanted, shortage=short))
+
+    assert said.startswith(
+        "forward of step 1: aten.mul.out in model.layers.3.self_attn.q_proj asks"
+    )

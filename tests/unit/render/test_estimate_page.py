@@ -61,8 +61,19 @@ def test_the_peak_and_the_cards_come_first(made: Estimate) -> None:
 
 
 def test_no_line_is_wider_than_the_page(made: Estimate) -> None:
-    for width in (100, 140):
+    for width in (60, 80, 100, 140):
         assert max(map(len, text(made, width=width).split("\n"))) <= width
+
+
+def test_a_comparison_without_reserved_bytes_has_no_column_for_them(made: Estimate) -> None:
+    bare = replace(made, peak_reserved_bytes=None)
+    bare = replace(
+        bare, variants=tuple(replace(v, peak_reserved_bytes=None) for v in made.variants)
+    )
+    rows = text(bare).partition("\nWhat if\n")[2].split("\n")
+
+    assert rows[0].split() == ["changed", "allocated", "difference", "verdicts"]
+    assert "GiB" in rows[2]
 
 
 def test_ascii_is_enough_for_the_page(made: Estimate) -> None:

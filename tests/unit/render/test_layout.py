@@ -72,7 +72,24 @@ def test_colour_is_decided_in_a_fixed_order(
     [("utf-8", True), ("UTF8", True), ("ascii", False), ("cp1252", False), (None, False)],
 )
 def test_only_utf_encodings_get_unicode(encoding: str | None, *, expected: bool) -> None:
-    assert unicode_wanted(encoding) is expected
+    assert unicode_wanted(encoding, environ={}) is expected
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        ({"LC_ALL": "C"}, False),
+        ({"LC_CTYPE": "POSIX", "LANG": "de_DE.UTF-8"}, False),
+        ({"LC_ALL": "", "LANG": "C"}, False),
+        ({"LC_ALL": "C.UTF-8", "LANG": "C"}, True),
+        ({"LC_ALL": "C", "PYTHONUTF8": "1"}, True),
+        ({"LC_ALL": "C", "PYTHONIOENCODING": "utf-8"}, True),
+    ],
+)
+def test_the_c_locale_gets_ascii_although_python_writes_utf_8(
+    environ: dict[str, str], *, expected: bool
+) -> None:
+    assert unicode_wanted("utf-8", environ=environ) is expected
 
 
 @pytest.mark.parametrize(
