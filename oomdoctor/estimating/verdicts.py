@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.memory.bands import WIDEST
 from oomdoctor.memory.stream_balance import own_path
-from oomdoctor.memory.stream_balance import own_path
 from oomdoctor.model.estimate import FITS, OOM, TIGHT, CardVerdict
 from oomdoctor.units import format_size
 
