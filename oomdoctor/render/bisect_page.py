@@ -128,7 +128,8 @@ def _growth(curve: Curve, answer: SearchAnswer) -> Figure:
     at = answer.bracket.fits_at or (curve.points[-1][0] if curve.points else 1.0)
     step = answer.bracket.step
     more = curve.at(at + step) - curve.at(at)
-    name = "sample" if curve.axis == "batch" and step == 1 else f"{value_words(step)} {curve.axis}"
+    step_words = "one" if step == 1 else value_words(step)
+    name = "sample" if curve.axis == "batch" and step == 1 else curve.axis
     off = f"+-{format_size(curve.residual_bytes)}, " if curve.residual_bytes else ""
     count = len(curve.points)
     points = f"{off}{count} point{'s' * (count != 1)}, {curve.quantity} bytes"
@@ -136,7 +137,7 @@ def _growth(curve: Curve, answer: SearchAnswer) -> Figure:
         points = f"estimated, {curve.quantity} bytes"
     where = f"at {value_words(at)}, " if curve.quadratic or curve.inverse else ""
     sign = "+" if more >= 0 else "-"
-    return Figure(f"one {name} more", f"{sign}{format_size(abs(more))}", f"{where}{points}")
+    return Figure(f"{step_words} {name} more", f"{sign}{format_size(abs(more))}", f"{where}{points}")
 
 
 def _curve(made: Bisected) -> Section | None:
