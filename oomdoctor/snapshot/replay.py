@@ -13,7 +13,7 @@ from oomdoctor.memory.allocator import Allocator
 from oomdoctor.memory.allocator_events import complete, hold
 from oomdoctor.memory.allocator_oom import OutOfMemoryError
 from oomdoctor.memory.allocator_release import garbage, plan
-from oomdoctor.record import replace
+from oomdoctor.record import NamedTuple, replace
 from oomdoctor.snapshot.build import build
 from oomdoctor.snapshot.driver import RecordedDriver
 from oomdoctor.snapshot.outcome import Difference, Replay
@@ -46,10 +46,7 @@ def replay(device: Device, settings: AllocatorSettings) -> Replay:
     """Replay one device; sizes that only the replay can show are corrected on the way."""
     allowed = replace(settings, fraction=None)
     beginning = rewind(device, Allocator(allowed))
-    for corrections in range(MOST_CORRECTIONS):
-        run = _Run(device, beginning, allowed)
-        if run.forward(correcting=corrections < MOST_CORRECTIONS - 1):
-            break
+    run, corrections = _corrected(device, beginning, allowed)
     seconds = run.seconds
     for _ in range(REPEATS if seconds < SHORT_S else 0):
         again = _Run(device, beginning, allowed)
@@ -57,6 +54,38 @@ def replay(device: Device, settings: AllocatorSettings) -> Replay:
         seconds = min(seconds, again.seconds)
     run.seconds = seconds
     return replace(run.result(), corrections=corrections, faults=beginning.faults + run.faults)
+
+
+class Reached(NamedTuple):
+    """The allocator before an event, and its blocks by the addresses that were recorded.
+
+    `exact` says whether all addresses up to there are the recorded ones.
+    """
+
+    allocator: Allocator
+    blocks: dict[int, Block]
+    exact: bool
+
+
+def reach(device: Device, settings: AllocatorSettings, moment: int) -> Reached:
+    """Replay a device up to the event with this number."""
+    allowed = replace(settings, fraction=None)
+    beginning = rewind(device, Allocator(allowed))
+    _corrected(device, beginning, allowed)
+    run = _Run(replace(device, events=device.events[:moment]), beginning, allowed)
+    run.forward(correcting=False)
+    return Reached(run.allocator, run.blocks, run.difference is None and not run.faults)
+
+
+def _corrected(
+    device: Device, beginning: Beginning, settings: AllocatorSettings
+) -> tuple[_Run, int]:
+    """Replay until no size at the beginning is to be corrected; return how many were."""
+    for corrections in range(MOST_CORRECTIONS):
+        run = _Run(device, beginning, settings)
+        if run.forward(correcting=corrections < MOST_CORRECTIONS - 1):
+            break
+    return run, corrections
 
 
 class _Run:

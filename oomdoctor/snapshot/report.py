@@ -1,0 +1,138 @@
+"""Everything that a snapshot tells about a run, device by device.
+
+    report = report_on(read_snapshot("snapshot.pickle"))
+    report.devices[0].suspects[0].site.frame
+
+The verdicts are made in `leaks`, `fragmentation`, `balance` and `what_if`; here they are called in
+order, each with what it needs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oomdoctor.memory.allocator import Allocator
+from oomdoctor.memory.allocator_settings import read_settings
+from oomdoctor.record import dataclass, replace
+from oomdoctor.snapshot.balance import balance_at
+from oomdoctor.snapshot.fragmentation import fragmentation_at
+from oomdoctor.snapshot.leaks import suspects_in
+from oomdoctor.snapshot.lives import BEFORE, curve_of, lives_of
+from oomdoctor.snapshot.replay import reach, replay
+from oomdoctor.snapshot.rewind import rewind
+from oomdoctor.snapshot.settings import settings_in
+from oomdoctor.snapshot.steps import steps_of
+from oomdoctor.snapshot.what_if import what_if
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oomdoctor.memory.allocator_settings import AllocatorSettings
+    from oomdoctor.snapshot.balance import Balance
+    from oomdoctor.snapshot.fragmentation import Fragmentation
+    from oomdoctor.snapshot.leaks import Suspect
+    from oomdoctor.snapshot.outcome import Replay
+    from oomdoctor.snapshot.shapes import Device, Snapshot
+    from oomdoctor.snapshot.stacks import Stack
+    from oomdoctor.snapshot.steps import Steps
+    from oomdoctor.snapshot.what_if import Outcome
+
+CANDIDATES = (
+    "expandable_segments:True",
+    "max_split_size_mb:128",
+    "roundup_power2_divisions:8",
+    "garbage_collection_threshold:0.8",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceReport:
+    """The verdicts on one card.
+
+    `failed_bytes` is the latest request that failed, `peak` the moment when most was held, and
+    `failure` the one when that request failed. `curve` is what was held before each event.
+    `outcomes` begins with the settings of the run. `before_bytes` were held when the recording
+    began. `capacity_bytes` is what the process could have, known from a failed request.
+    """
+
+    number: int
+    events: int
+    replay: Replay
+    steps: Steps | None
+    suspects: tuple[Suspect, ...]
+    peak: Balance
+    failure: Balance | None
+    failed_bytes: int | None
+    fragmentation: Fragmentation
+    capacity_bytes: int | None
+    outcomes: tuple[Outcome, ...]
+    curve: Sequence[int]
+    before_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotReport:
+    """The verdicts on all cards, the settings of the run, and the stacks by number."""
+
+    devices: tuple[DeviceReport, ...]
+    settings: str
+    stacks: tuple[Stack, ...]
+
+
+def report_on(snapshot: Snapshot) -> SnapshotReport:
+    """Return the verdicts on a snapshot."""
+    settings = settings_in(snapshot.settings, snapshot.devices)
+    return SnapshotReport(
+        devices=tuple(_device(one, snapshot, settings) for one in snapshot.devices),
+        settings=settings.text,
+        stacks=snapshot.stacks,
+    )
+
+
+def _device(device: Device, snapshot: Snapshot, settings: AllocatorSettings) -> DeviceReport:
+    lives, stacks = lives_of(device), snapshot.stacks
+    curve = curve_of(lives, len(device.events))
+    peak = max(range(len(curve)), key=curve.__getitem__)
+    steps = steps_of(device, snapshot, curve)
+    failed = next(
+        (at for at in reversed(range(len(device.events))) if device.events[at].action == "oom"),
+        None,
+    )
+    event = None if failed is None else device.events[failed]
+    moment = len(device.events) if failed is None else failed
+    fragmentation = fragmentation_at(reach(device, settings, moment), moment, event, lives)
+    capacity = None if event is None else fragmentation.reserved_bytes + event.address
+    return DeviceReport(
+        number=device.number,
+        events=len(device.events),
+        replay=replay(device, settings),
+        steps=steps,
+        suspects=() if steps is None else suspects_in(lives, steps, stacks, peak),
+        peak=balance_at(lives, peak, stacks),
+        failure=None if failed is None else balance_at(lives, failed, stacks),
+        failed_bytes=None if event is None else event.size,
+        fragmentation=fragmentation,
+        capacity_bytes=capacity,
+        outcomes=outcomes_of(device, settings, capacity) if device.events else (),
+        curve=curve,
+        before_bytes=sum(one.size for one in lives if one.born == BEFORE),
+    )
+
+
+def outcomes_of(
+    device: Device,
+    settings: AllocatorSettings,
+    capacity: int | None,
+    candidates: Sequence[str] = CANDIDATES,
+) -> tuple[Outcome, ...]:
+    """Return what came of the requests under the settings of the run, and under each candidate."""
+    beginning = rewind(device, Allocator(replace(settings, fraction=None)))
+    return tuple(
+        what_if(device, beginning, one, capacity)
+        for one in (settings, *(_with(settings, text) for text in candidates))
+    )
+
+
+def _with(settings: AllocatorSettings, text: str) -> AllocatorSettings:
+    """Return the settings of the run with another option, which replaces the same one."""
+    return read_settings(f"{settings.text},{text}" if settings.text else text)
