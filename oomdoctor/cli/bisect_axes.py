@@ -25,15 +25,15 @@ _AXIS = re.compile(
 OF_A_JOB = {
     "batch": "batch",
     "seq": "seq",
-    "lora_rank": "rank",
-    "lora_r": "rank",
-    "rank": "rank",
+    "lora_rank": "lora_rank",
+    "lora_r": "lora_rank",
+    "rank": "lora_rank",
     "resolution": "resolution",
     "image_size": "resolution",
-    "new_tokens": "new-tokens",
+    "new_tokens": "new_tokens",
     "grad_accum": "accumulation",
     "accumulation": "accumulation",
-    "eval_batch": "eval-batch",
+    "eval_batch": "eval_batch",
 }
 
 
@@ -52,7 +52,10 @@ def within_model(axis: Axis, job: Job, text: str) -> Axis:
     """Return the axis of a job; without a range of its own it ends where the model does."""
     from oomdoctor.estimating.shapes import longest
 
-    if "=" in text or name_in_job(axis.name) != "seq":
+    in_job = name_in_job(axis.name)
+    if axis.first < 1:
+        raise click.UsageError(f"--axis {text!r}: a job has a {axis.name} of 1 or more")
+    if "=" in text or in_job != "seq":
         return axis
     most = min(axis.high, longest(job))
     low = min(axis.low, most)

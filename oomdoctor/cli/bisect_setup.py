@@ -9,7 +9,7 @@ import click
 from oomdoctor.cli.bisect_axes import axes_of, name_in_job, within_model
 from oomdoctor.cli.bisect_command import command_given, template_of
 from oomdoctor.cli.estimate_run import described_by
-from oomdoctor.errors import ProbeError
+from oomdoctor.errors import ProbeError, UsageError
 from oomdoctor.estimating.cards import PLAIN
 from oomdoctor.estimating.describe import cards_asked
 from oomdoctor.estimating.engine import torch_is_there
@@ -171,15 +171,20 @@ def _described(
 
 def _backend(asked: Asked, *, has_command: bool) -> tuple[str, tuple[str, ...]]:
     """Return where trials run, and why where nobody chose."""
+    has_torch = asked["python"] is not None or torch_is_there()
     if asked["backend"] is not None:
         if has_command and asked["backend"] in ON_NO_CARD:
             raise click.UsageError(
                 f"--backend {asked['backend']} knows jobs alone; a command runs on cuda, virtual"
                 " or cpu"
             )
+        if not (has_command or has_torch or asked["backend"] == "formula"):
+            raise _without_torch(asked["backend"])
         return asked["backend"], ()
     try:
         if gpu.devices():
+            if not (has_command or has_torch):
+                raise _without_torch("cuda")
             return "cuda", ()
     except ProbeError:
         pass
@@ -188,9 +193,17 @@ def _backend(asked: Asked, *, has_command: bool) -> tuple[str, tuple[str, ...]]:
             "no card is seen here: give --backend cpu (tensors of the CPU, counted) or --backend"
             " virtual --gpu NAME (no device, PyTorch's CUDA build)"
         )
-    if torch_is_there() or asked["python"] is not None:
+    if has_torch:
         return "simulate", ("No card is seen here, so trials are simulated",)
     return "formula", ("Neither a card nor torch is here, so trials are computed by formula",)
+
+
+def _without_torch(backend: str) -> UsageError:
+    return UsageError(
+        f"--backend {backend} builds the job with torch, which is not installed beside oomdoctor",
+        hint="`pip install 'oomdoctor[lab]'` brings it, --python FILE names an interpreter that has"
+        " it, and --backend formula computes without it",
+    )
 
 
 def _cap(text: str | None) -> int | None:

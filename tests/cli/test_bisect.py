@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
+from oomdoctor.cli.bisect_axes import OF_A_JOB, name_in_job
 from oomdoctor.estimating.describe import source_of
+from oomdoctor.estimating.engine import torch_is_there
 from oomdoctor.estimating.flags import facts_of
 from oomdoctor.estimating.formula import Formula
-from oomdoctor.lab.job_values import job_at
+from oomdoctor.lab.job_values import AXES_OF_A_JOB, job_at
 from oomdoctor.memory.outside import CONTEXT
 from tests.conftest import clean_environment
 from tests.unit.lab.stub_smi import StubSmi, card
@@ -110,6 +112,35 @@ def test_a_frontier_is_that_of_scans(run_python: RunPython, tmp_path: Path, root
     rows = {int(row["value"]): row["bracket"]["fits_at"] for row in values["frontier"]["rows"]}
     assert rows == {seq: scanned("batch", range(1, 65), seq=seq) for seq in rows}
     assert list(rows) == list(range(512, 4097, 512))
+
+
+def test_the_rank_of_an_adapter_is_an_axis(run_python: RunPython, tmp_path: Path) -> None:
+    done = bisect(run_python, tmp_path, *COMPUTED, "--axis", "lora_rank=64..65536:64", "-f", "json")
+
+    bracket = as_json(done)["answer"]["bracket"]
+    expected = scanned("lora_rank", range(64, 65537, 64))
+    assert (bracket["fits_at"], bracket["ooms_at"]) == (expected, (expected or 0) + 64)
+
+
+@pytest.mark.parametrize("name", sorted(OF_A_JOB))
+def test_every_axis_of_a_job_is_one_that_trials_know(name: str) -> None:
+    assert name_in_job(name) in AXES_OF_A_JOB
+
+
+@pytest.mark.skipif(torch_is_there(), reason="speaks of an interpreter without torch")
+@pytest.mark.parametrize("backend", ["simulate", "cpu", "cuda", "virtual", None])
+def test_a_job_that_needs_torch_says_so_before_any_trial(
+    run_python: RunPython, tmp_path: Path, smi: StubSmi, backend: str | None
+) -> None:
+    smi.tells(card())
+    chosen = () if backend is None else ("--backend", backend)
+    asked = (*JOB, "--gpu", "24GiB", "--axis", "batch", *chosen)
+
+    done = bisect(run_python, tmp_path, *asked, environment=on_card(smi, tmp_path))
+
+    assert done.returncode == 2
+    assert "builds the job with torch, which is not installed" in done.stderr.decode()
+    assert not (tmp_path / ".oomdoctor").exists()
 
 
 @pytest.mark.parametrize("shape", ["text", "html", "markdown"])
@@ -219,6 +250,8 @@ def test_a_script_is_bisected_as_it_is(
         (("--axis", "batch", "--"), "no command stands behind --"),
         (("--axis", "batch", "--", "train", "{batch}"), "no card is seen here"),
         (("--axis", "odd", "--backend", "cpu", "--", "a", "{odd}"), "no range is known"),
+        ((*COMPUTED, "--axis", "batch=0..8"), "a job has a batch of 1 or more"),
+        ((*COMPUTED, "--axis", "lora_rank=0"), "a job has a lora_rank of 1 or more"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
