@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     Message: TypeAlias = dict[str, Any]
 
 HOST = "host"
+UNWATCHED = (
+    "no process that imported torch could be watched (one that is started with `python -I`, -E or"
+    " -S, or with another PYTHONPATH, cannot)"
+)
 _HOST_WORDS = (
     *("DefaultCPUAllocator", "Cannot allocate memory", "std::bad_alloc", "Unable to allocate"),
     "can't allocate memory",
@@ -60,12 +64,19 @@ class Ending:
 
 
 def ending_of(
-    told: Told, *, code: int | None, kills: int | None, output: str, device: str
+    told: Told,
+    *,
+    code: int | None,
+    kills: int | None,
+    output: str,
+    device: str,
+    is_capped: bool = False,
 ) -> Ending:
     """Return what came of a command that ended of itself, or was ended after it had decided.
 
     `code` is None where the command was ended by us; `kills` is how many processes the kernel
-    killed for memory meanwhile, None where it does not say.
+    killed for memory meanwhile, None where it does not say. `is_capped` says that the processes
+    were to keep below a cap, which only those that are watched do.
     """
     if told.ooms:
         return _out_of_memory(told, code, device)
@@ -74,11 +85,11 @@ def ending_of(
         if ending is not None:
             return ending
     if told.is_done:
-        return Ending(outcome=FIT, reason=_fit_reason(told))
+        return _ended_well(told, is_capped=is_capped)
     if code in _KILLED:
         return _killed(code, kills)
     if code == 0:
-        return Ending(outcome=FIT, reason=_fit_reason(told))
+        return _ended_well(told, is_capped=is_capped)
     return _of_output(output, code, kills, device)
 
 
@@ -207,11 +218,21 @@ def _memory_words(output: str, device: str) -> Ending | None:
     return None
 
 
+def _ended_well(told: Told, *, is_capped: bool) -> Ending:
+    """Return that a command fits; below a cap that was not in force, that shows nothing."""
+    if is_capped and not told.speakers:
+        return Ending(outcome=CRASH, reason=f"its cap was not in force: {UNWATCHED}")
+    if is_capped and not told.held_anything:
+        reason = "its cap was not put to the test: no process that is watched held a tensor there"
+        return Ending(outcome=CRASH, reason=reason)
+    return Ending(outcome=FIT, reason=_fit_reason(told))
+
+
 def _fit_reason(told: Told) -> str:
     """Say what a trial that fits leaves open."""
     parts = []
     if not told.speakers:
-        parts.append("no process of the command imported torch: nothing was measured")
+        parts.append(f"nothing was measured: {UNWATCHED}")
     elif not told.steps:
         parts.append("it came to its own end without an optimizer step")
     if told.unmet:

@@ -93,7 +93,12 @@ class CommandBackend:
         after = self._kernel_kills()
         kills = None if before is None or after is None else after - before
         ending = cut or classify.ending_of(
-            trial.told, code=group.code, kills=kills, output=tail_of(path), device=self._device
+            trial.told,
+            code=group.code,
+            kills=kills,
+            output=tail_of(path),
+            device=self._device,
+            is_capped=spec.cap_bytes is not None,
         )
         return self._result(spec, trial, ending, seconds, path)
 
@@ -140,6 +145,7 @@ class CommandBackend:
         phases = told.phases()
         step, tokens = told.step_seconds(), told.tokens_per_step()
         hooks = spec.command.hooks if spec.command else {}
+        counted = self.name == CPU and bool(told.speakers)
         return TrialResult(
             key=key_of(spec),
             values=spec.values,
@@ -162,7 +168,7 @@ class CommandBackend:
             exit_code=trial.code(),
             killed=ending.killed,
             output_path=str(path),
-            assumptions=(*((_COUNTED,) if self.name == CPU else ()), *dict.fromkeys(told.notes)),
+            assumptions=(*((_COUNTED,) if counted else ()), *dict.fromkeys(told.notes)),
             interventions={name: told.interventions.get(name, 0) for name in hooks},
             versions=told.versions,
         )
@@ -251,6 +257,8 @@ class _Trial:
             )
         if time.monotonic() > deadline and not self.told.ooms:
             where = f" after {self.told.steps} steps" if self.told.steps else ""
+            if not self.told.speakers:
+                where = f": {classify.UNWATCHED}"
             return Ending(outcome=TIMEOUT, reason=f"it did not end within its time{where}")
         return None
 

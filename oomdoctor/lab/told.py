@@ -122,6 +122,12 @@ class Told:
         return done > 0 and done >= self.ranks
 
     @property
+    def held_anything(self) -> bool:
+        """Whether a process that is watched had memory of the device that is looked at."""
+        every = (one for speaker in self.speakers.values() for one in speaker.phases.values())
+        return any(one.allocated_bytes for one in every)
+
+    @property
     def steps(self) -> int:
         """The optimizer steps that every rank has made."""
         return min((one.steps for one in self.workers if one.steps), default=0)

@@ -57,7 +57,8 @@ def edge_words(bracket: Bracket) -> str:
     if fits is None and ooms is None:
         return f"{name}: no trial has told anything"
     if ooms is None:
-        return f"{name} {fits} fits, and the range ends there"
+        beyond = "the range ends there" if bracket.proven else "none was seen to fail"
+        return f"{name} {fits} fits, and {beyond}"
     if fits is None:
         return f"{name} {ooms} does not fit, and nothing smaller was seen to"
     return f"{name} {fits} fits, {ooms} does not"
@@ -85,10 +86,19 @@ def _proof(answer: SearchAnswer) -> str:
         rises = bracket.fits_at < bracket.ooms_at
         fits, fails = ("lower value", "upper") if rises else ("value above", "one below")
         return f"Proven: the {fits} fitted {how}, the {fails} failed, one step{step} apart."
-    if bracket.fits_at is None or bracket.ooms_at is None:
-        return "The edge lies outside the range that was searched."
     why = f": {answer.stopped}" if answer.stopped else ""
-    return f"Not proven: the edge lies between the two{why}."
+    return f"Not proven: {_known(bracket)}{why}."
+
+
+def _known(bracket: Bracket) -> str:
+    """Print what is known of an edge that is not proven."""
+    if bracket.fits_at is None and bracket.ooms_at is None:
+        return "no trial has told whether it fits"
+    if bracket.ooms_at is None:
+        return "no trial has shown where memory runs out"
+    if bracket.fits_at is None:
+        return "no trial has shown what fits"
+    return "the edge lies between the two"
 
 
 def _subject(made: Bisected) -> str:
@@ -137,7 +147,9 @@ def _growth(curve: Curve, answer: SearchAnswer) -> Figure:
         points = f"estimated, {curve.quantity} bytes"
     where = f"at {value_words(at)}, " if curve.quadratic or curve.inverse else ""
     sign = "+" if more >= 0 else "-"
-    return Figure(f"{step_words} {name} more", f"{sign}{format_size(abs(more))}", f"{where}{points}")
+    return Figure(
+        f"{step_words} {name} more", f"{sign}{format_size(abs(more))}", f"{where}{points}"
+    )
 
 
 def _curve(made: Bisected) -> Section | None:
@@ -260,6 +272,21 @@ def _notes(made: Bisected) -> tuple[str, ...]:
         found.append(f"Began without an estimate: {start.why_not}")
     if made.folder is not None:
         found.append(f"Journal, output of the trials and run.sh are in {made.folder}")
+    found += [_remark(reason, numbers) for reason, numbers in _remarks(made.trials).items()]
     assumed = {one: None for trial in made.trials for one in trial.assumptions}
     found += [f"Assumed: {one}" for one in assumed]
     return tuple(f"{one.rstrip('.')}." for one in found)
+
+
+def _remarks(trials: tuple[TrialResult, ...]) -> dict[str, list[int]]:
+    """Return what trials that fit leave open, and what they share, with their numbers."""
+    found: dict[str, list[int]] = {}
+    for number, one in enumerate(trials, 1):
+        if one.outcome == FIT and one.reason:
+            found.setdefault(one.reason, []).append(number)
+    return found
+
+
+def _remark(reason: str, numbers: list[int]) -> str:
+    listed = ", ".join(map(str, numbers))
+    return f"Of trial{'s' * (len(numbers) > 1)} {listed}: {reason}"

@@ -43,6 +43,33 @@ def ending(
     return ending_of(heard, code=code, kills=kills, output=output, device=device)
 
 
+@pytest.mark.parametrize(
+    ("heard", "said"),
+    [
+        (told(), "its cap was not in force: no process that imported torch could be watched"),
+        (
+            told({"type": "hello"}, {"type": "exit"}),
+            "no process that is watched held a tensor there",
+        ),
+    ],
+    ids=["not watched", "nothing held"],
+)
+def test_an_end_without_a_cap_in_force_does_not_show_a_fit(heard: Told, said: str) -> None:
+    capped = ending_of(heard, code=0, kills=0, output="", device="cpu", is_capped=True)
+    free = ending_of(heard, code=0, kills=0, output="", device="cpu")
+
+    assert (capped.outcome, free.outcome) == ("crash", "fit")
+    assert said in capped.reason
+
+
+def test_an_end_below_a_cap_that_was_in_force_is_a_fit() -> None:
+    heard = told(step(2, allocated_bytes=5), {"type": "done"})
+
+    found = ending_of(heard, code=0, kills=0, output="", device="cpu", is_capped=True)
+
+    assert found == Ending(outcome="fit", reason="")
+
+
 def test_an_observed_refusal_is_an_oom_with_its_site_and_the_class_of_its_size() -> None:
     found = ending(told(oom()))
 

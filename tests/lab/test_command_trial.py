@@ -55,6 +55,21 @@ def test_a_program_that_ends_well_fits_and_its_output_is_kept(tmp_path: Path) ->
     assert output_of(result) == "rows --bs=8\n"
 
 
+def test_a_program_that_could_not_be_capped_tells_nothing(tmp_path: Path) -> None:
+    result = run(tmp_path, "print('trained')", cap_bytes=1 << 30)
+
+    assert result.outcome == "crash"
+    assert "its cap was not in force" in result.reason
+    assert result.assumptions == ()
+
+
+def test_a_time_out_of_a_program_that_is_not_watched_says_so(tmp_path: Path) -> None:
+    result = run(tmp_path, "import time; time.sleep(60)", seconds=0.5)
+
+    assert result.outcome == "timeout"
+    assert "could be watched" in result.reason
+
+
 def test_a_program_that_crashes_says_how(tmp_path: Path) -> None:
     result = run(tmp_path, "raise ValueError('no such column')")
 

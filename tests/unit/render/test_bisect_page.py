@@ -132,6 +132,13 @@ def test_a_curve_through_one_point_is_called_an_estimate() -> None:
     assert "Fitted" not in text
 
 
+def test_what_trials_that_fit_leave_open_is_told_once() -> None:
+    open_ = tuple(trial(batch, reason="nothing was measured") for batch in (4, 8))
+    text = shown(replace(MADE, trials=(*open_, trial(9))))
+
+    assert text.count("Of trials 1, 2: nothing was measured.") == 1
+
+
 @pytest.mark.parametrize("backend", ["cpu", "simulate", "formula", "virtual"])
 def test_only_a_card_is_said_to_have_measured(backend: str) -> None:
     text = shown(replace(MADE, backend=backend))
@@ -160,18 +167,39 @@ def test_other_failures_and_trials_that_tell_nothing_are_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fits_at", "ooms_at", "expected"),
+    ("fits_at", "ooms_at", "proven", "expected"),
     [
-        (20.0, None, "batch 20 fits, and the range ends there"),
-        (None, 1.0, "batch 1 does not fit, and nothing smaller was seen to"),
-        (None, None, "batch: no trial has told anything"),
-        (1024.0, 1025.0, "batch 1,024 fits, 1,025 does not"),
+        (20.0, None, True, "batch 20 fits, and the range ends there"),
+        (20.0, None, False, "batch 20 fits, and none was seen to fail"),
+        (None, 1.0, True, "batch 1 does not fit, and nothing smaller was seen to"),
+        (None, None, False, "batch: no trial has told anything"),
+        (1024.0, 1025.0, True, "batch 1,024 fits, 1,025 does not"),
     ],
 )
-def test_an_edge_in_words(fits_at: float | None, ooms_at: float | None, expected: str) -> None:
-    bracket = Bracket(axis="batch", step=1, fits_at=fits_at, ooms_at=ooms_at)
+def test_an_edge_in_words(
+    fits_at: float | None, ooms_at: float | None, proven: bool, expected: str
+) -> None:
+    bracket = Bracket(axis="batch", step=1, fits_at=fits_at, ooms_at=ooms_at, proven=proven)
 
     assert expected == edge_words(bracket)
+
+
+@pytest.mark.parametrize(
+    ("fits_at", "ooms_at", "expected"),
+    [
+        (20.0, None, "Not proven: no trial has shown where memory runs out: interrupted."),
+        (None, 9.0, "Not proven: no trial has shown what fits: interrupted."),
+        (None, None, "Not proven: no trial has told whether it fits: interrupted."),
+    ],
+)
+def test_a_run_that_ended_early_never_says_that_the_range_ends(
+    fits_at: float | None, ooms_at: float | None, expected: str
+) -> None:
+    bracket = replace(ANSWER.bracket, fits_at=fits_at, ooms_at=ooms_at, proven=False)
+    text = shown(replace(MADE, answer=replace(ANSWER, bracket=bracket, stopped="interrupted")))
+
+    assert expected in text
+    assert "range" not in text.partition("Trials")[0]
 
 
 def test_the_plot_has_each_trial_at_its_place_and_the_limit() -> None:
