@@ -30,13 +30,10 @@ WRAPPED = f"{COMPILER}._trace_wrapped_higher_order_op"
 
 def put_off() -> None:
     """Stand in for the modules that are not loaded yet."""
-    import torch
-
     if COMPILER not in sys.modules:
         _stand_in(COMPILER, _compiler_plain())
         wrapped = ModuleType(WRAPPED)
-        mode = type("TransformGetItemToIndex", (torch.overrides.TorchFunctionMode,), {})
-        vars(wrapped)["TransformGetItemToIndex"] = mode
+        vars(wrapped)["TransformGetItemToIndex"] = _items_to_indices()
         sys.modules[WRAPPED] = wrapped
         sys.meta_path.insert(0, _Below())
     if SYMBOLS not in sys.modules and ALGEBRA not in sys.modules:
@@ -141,6 +138,30 @@ def _compiler_plain() -> dict[str, object]:
         "mark_static_address": _nothing,
         "is_compiling": lambda: False,
     }
+
+
+def _items_to_indices() -> type:
+    """Return the mode in which masks are computed under vmap: items are taken by index.
+
+    A number or a tensor of one value in brackets would be read as a Python number, which a tensor
+    with a hidden dimension has not.
+    """
+    import torch
+
+    class ItemsToIndices(torch.overrides.TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            del types
+            if func is torch.Tensor.__getitem__:
+                whole, items = args
+                items = items if isinstance(items, tuple) else (items,)
+                if all(isinstance(one, (torch.Tensor, int)) for one in items):
+                    at = [torch.as_tensor(one, device=whole.device) for one in items]
+                    return torch.ops.aten.index(whole, at)
+            return func(*args, **(kwargs or {}))
+
+    return ItemsToIndices
 
 
 def _equal(one: Any, other: Any) -> bool:

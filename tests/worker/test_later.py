@@ -46,3 +46,15 @@ def test_what_compiles_gets_the_real_compiler() -> None:
         "print(double(torch.ones(2)).tolist())\n"
     )
     assert printed(code) == "[2.0, 2.0]"
+
+
+def test_a_mask_is_computed_under_vmap_without_the_compiler() -> None:
+    code = (
+        "import sys\n"
+        "from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex\n"
+        "kinds = torch.tensor([[5, 6, 7], [8, 9, 10]])\n"
+        "with TransformGetItemToIndex():\n"
+        "    found = torch.vmap(lambda row: kinds[row, 1] + kinds.dim())(torch.tensor([1, 0]))\n"
+        "print('torch._dynamo.eval_frame' in sys.modules, found.tolist())\n"
+    )
+    assert printed(code) == "False [11, 8]"
