@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 COMMANDS: Mapping[str, Entry] = {
+    "report": Entry(
+        "oomdoctor.cli.snapshot_report",
+        "command",
+        "Say which line leaks, what was held at the peak, and whether memory was fragmented.",
+    ),
     "verify": Entry(
         "oomdoctor.cli.snapshot_verify",
         "command",
@@ -25,6 +30,7 @@ class Snapshots(LazyGroup):
 
     entries = COMMANDS
     examples = (
+        Example("oomdoctor snapshot report snapshot.pickle", "what grew, what was held, and why"),
         Example("oomdoctor snapshot verify snapshot.pickle", "does the model place all alike?"),
     )
 

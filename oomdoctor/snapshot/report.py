@@ -41,8 +41,8 @@ CANDIDATES = (
     "expandable_segments:True",
     "max_split_size_mb:128",
     "roundup_power2_divisions:8",
-    "garbage_collection_threshold:0.8",
 )
+COLLECTING = "garbage_collection_threshold:0.8"  # without a limit nothing is collected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +102,7 @@ def _device(device: Device, snapshot: Snapshot, settings: AllocatorSettings) -> 
     moment = len(device.events) if failed is None else failed
     fragmentation = fragmentation_at(reach(device, settings, moment), moment, event, lives)
     capacity = None if event is None else fragmentation.reserved_bytes + event.address
+    candidates = CANDIDATES if capacity is None else (*CANDIDATES, COLLECTING)
     return DeviceReport(
         number=device.number,
         events=len(device.events),
@@ -113,7 +114,7 @@ def _device(device: Device, snapshot: Snapshot, settings: AllocatorSettings) -> 
         failed_bytes=None if event is None else event.size,
         fragmentation=fragmentation,
         capacity_bytes=capacity,
-        outcomes=outcomes_of(device, settings, capacity) if device.events else (),
+        outcomes=outcomes_of(device, settings, capacity, candidates) if device.events else (),
         curve=curve,
         before_bytes=sum(one.size for one in lives if one.born == BEFORE),
     )
@@ -123,7 +124,7 @@ def outcomes_of(
     device: Device,
     settings: AllocatorSettings,
     capacity: int | None,
-    candidates: Sequence[str] = CANDIDATES,
+    candidates: Sequence[str],
 ) -> tuple[Outcome, ...]:
     """Return what came of the requests under the settings of the run, and under each candidate."""
     beginning = rewind(device, Allocator(replace(settings, fraction=None)))

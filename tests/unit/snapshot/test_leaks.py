@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from oomdoctor.snapshot.leaks import Suspect, slope, suspects_in
 from oomdoctor.snapshot.lives import curve_of, lives_of
+from oomdoctor.snapshot.reading import read_snapshot
+from oomdoctor.snapshot.report import report_on
 from oomdoctor.snapshot.shapes import snapshot_of
 from oomdoctor.snapshot.steps import Steps, steps_of
 from tests.unit.snapshot.planted import (
@@ -30,6 +33,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from oomdoctor.memory.allocator_block import Block
+
+SHARED = Path(__file__).resolve().parents[4] / "shared" / "snapshots"
+FOREIGN = sorted(SHARED.glob("*.pickle")) if SHARED.is_dir() else []
+
+
+@pytest.mark.parametrize("path", FOREIGN, ids=lambda path: path.stem)
+def test_real_runs_of_a_few_steps_are_not_accused(path: Path) -> None:
+    report = report_on(read_snapshot(str(path)))
+
+    assert [(one.suspects, one.fragmentation.proven) for one in report.devices] == [((), False)]
+    assert all(one.fragmentation.exact for one in report.devices)
 
 
 def judged(plain: dict[str, Any]) -> list[tuple[Steps | None, tuple[Suspect, ...]]]:
