@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING
 
 import click
@@ -87,6 +88,14 @@ def template_of(
                 f" nothing; put {{{name}}} into the command or an --edit"
             )
     return CommandTemplate(tuple(arguments), given, str(Path.cwd()))
+
+
+def check_start(program: str) -> None:
+    """Raise UsageError where no trial could start: there is no such program here."""
+    if not _HOLE.search(program) and which(program) is None:
+        raise click.UsageError(
+            f"{program!r} cannot be started: no program of that name is here, or it may not be run"
+        )
 
 
 def _edit(text: str) -> EditGiven:

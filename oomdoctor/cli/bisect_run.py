@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from oomdoctor.search.axes import Axis
 
 RESUME = "--resume"
+_ENDS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Outcome(NamedTuple):
@@ -220,7 +221,10 @@ def _packages() -> dict[str, str]:
 
 @contextmanager
 def endable() -> Iterator[None]:
-    """Let a request to terminate (of a batch system, say) end a run as Ctrl-C does."""
+    """Let a request to terminate (of a batch system, say) end a run as Ctrl-C does.
+
+    So does a terminal that is closed, unless nohup has made the run independent of it.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -228,8 +232,10 @@ def endable() -> Iterator[None]:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    heard = [one for one in _ENDS if signal.getsignal(one) != signal.SIG_IGN]
+    before = [signal.signal(one, interrupt) for one in heard]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in zip(heard, before, strict=True):
+            signal.signal(number, handler)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from oomdoctor.cli.bisect_axes import axes_of, name_in_job, within_model
-from oomdoctor.cli.bisect_command import command_given, template_of
+from oomdoctor.cli.bisect_command import check_start, command_given, template_of
 from oomdoctor.cli.estimate_run import described_by
 from oomdoctor.errors import ProbeError, UsageError
 from oomdoctor.estimating.cards import PLAIN
@@ -132,6 +132,8 @@ def setup_of(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Setup:
         raise click.UsageError(
             f"--objective {SPEED} needs trials that take their time: --backend cuda or cpu"
         )
+    if words and asked["executor"] != "ray" and not asked["git_bisect"]:
+        check_start(words[0])
     cap = _cap(asked["cap"])
     inner, outer = _roles(axes)
     return Setup(
@@ -186,16 +188,17 @@ def _backend(asked: Asked, *, has_command: bool) -> tuple[str, tuple[str, ...]]:
             if not (has_command or has_torch):
                 raise _without_torch("cuda")
             return "cuda", ()
-    except ProbeError:
-        pass
+        why = ""
+    except ProbeError as error:
+        why = f" ({error.message})"
     if has_command:
         raise click.UsageError(
-            "no card is seen here: give --backend cpu (tensors of the CPU, counted) or --backend"
-            " virtual --gpu NAME (no device, PyTorch's CUDA build)"
+            f"no card is seen here{why}: give --backend cpu (tensors of the CPU, counted) or"
+            " --backend virtual --gpu NAME (no device, PyTorch's CUDA build)"
         )
     if has_torch:
-        return "simulate", ("No card is seen here, so trials are simulated",)
-    return "formula", ("Neither a card nor torch is here, so trials are computed by formula",)
+        return "simulate", (f"No card is seen here{why}, so trials are simulated",)
+    return "formula", (f"Neither a card{why} nor torch is here, so trials are computed by formula",)
 
 
 def _without_torch(backend: str) -> UsageError:

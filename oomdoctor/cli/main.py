@@ -137,9 +137,25 @@ def run(arguments: list[str]) -> int:
     except OomdoctorError as error:
         return _tell(f"error: {error}", error if talkative else None, code=error.exit_code)
     except Exception as error:  # noqa: BLE001 - the last resort of the program
-        text = f"internal error: {type(error).__name__}: {error}\n  hint: {ISSUES}"
-        return _tell(text, error if talkative else None, code=ExitCode.FAULT)
+        return _tell_of_fault(error, talkative=talkative)
     return answer if isinstance(answer, int) else int(ExitCode.DONE)
+
+
+def _tell_of_fault(error: Exception, *, talkative: bool) -> int:
+    """Tell of what nobody foresaw; all that looks for a folder which is gone fails alike."""
+    if isinstance(error, FileNotFoundError) and not _has_folder():
+        return _tell("error: the current folder is gone", None, code=ExitCode.USAGE)
+    text = f"internal error: {type(error).__name__}: {error}\n  hint: {ISSUES}"
+    return _tell(text, error if talkative else None, code=ExitCode.FAULT)
+
+
+def _has_folder() -> bool:
+    """Say whether the folder that this runs in is still there."""
+    from pathlib import Path
+
+    with suppress(FileNotFoundError):
+        return bool(Path.cwd())
+    return False
 
 
 def _usage(error: click.ClickException) -> str:

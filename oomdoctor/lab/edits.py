@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.configs.difference import same
 from oomdoctor.errors import InputError, Location
+from oomdoctor.lab.journal import unwritable
 from oomdoctor.record import replace
 
 if TYPE_CHECKING:
@@ -58,8 +59,12 @@ def with_copies(command: CommandSpec, folder: Path) -> CommandSpec:
                 location=Location(path=str(edits[0].path)),
                 hint="give the file as an argument of the command, or set the value by a flag",
             )
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text(_edited(original, edits), encoding="utf-8")
+        text = _edited(original, edits)
+        try:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise unwritable(copy, error) from error
         arguments = named
         if original.suffix == ".py":
             before = environment.get("PYTHONPATH")

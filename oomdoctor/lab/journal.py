@@ -138,7 +138,7 @@ class Journal:
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise _unwritable(self.folder / JOURNAL, error) from error
+            raise unwritable(self.folder / JOURNAL, error) from error
 
     def close(self) -> None:
         """Close the file."""
@@ -192,7 +192,7 @@ def write_environment(
     try:
         (folder / ENVIRONMENT).write_text(text + "\n", encoding="utf-8")
     except OSError as error:
-        raise _unwritable(folder / ENVIRONMENT, error) from error
+        raise unwritable(folder / ENVIRONMENT, error) from error
 
 
 def _runs(root: Path, plan: str) -> Iterable[Path]:
@@ -212,7 +212,7 @@ def _new_folder(root: Path, plan: str, started: float) -> Path:
         except FileExistsError:
             continue
         except OSError as error:
-            raise _unwritable(folder, error) from error
+            raise unwritable(folder, error) from error
         _ignore(root)
         return folder
     raise UsageError(f"{root}: too many runs began in this second")
@@ -238,7 +238,7 @@ def _write_run_file(path: Path, arguments: Sequence[str]) -> None:
         path.write_text(text, encoding="utf-8", errors="surrogateescape")
         path.chmod(0o755)
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise unwritable(path, error) from error
 
 
 def _sync_folder(folder: Path) -> None:
@@ -284,7 +284,8 @@ def _unreadable(path: Path, error: OSError) -> InputError:
     return InputError(f"cannot read: {error.strerror}", location=Location(path=str(path)))
 
 
-def _unwritable(path: Path, error: OSError) -> InputError:
+def unwritable(path: Path, error: OSError) -> InputError:
+    """Return the error of a file of a run that cannot be written."""
     return InputError(
         f"cannot write: {error.strerror}",
         location=Location(path=str(path)),

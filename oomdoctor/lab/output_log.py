@@ -7,6 +7,8 @@ import os
 from collections import deque
 from typing import TYPE_CHECKING
 
+from oomdoctor.lab.journal import unwritable
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -33,8 +35,11 @@ class OutputLog:
 
     def __enter__(self) -> Self:
         """Open the pipe and the file."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self.path.open("wb")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open("wb", buffering=0)
+        except OSError as error:
+            raise unwritable(self.path, error) from error
         self._reads_from, self.writes_to = os.pipe()
         fcntl.fcntl(self._reads_from, fcntl.F_SETFL, os.O_NONBLOCK)
         return self
@@ -42,14 +47,16 @@ class OutputLog:
     def __exit__(self, *_: object) -> None:
         """Take in what is still in the pipe and complete the file."""
         self.given_away()
-        while self.read():
-            pass
-        if self._left_out:
-            self._file.write(b"\n[oomdoctor left out %d bytes]\n" % self._left_out)
-        for one in self._later:
-            self._file.write(one)
-        self._file.close()
-        os.close(self._reads_from)
+        try:
+            while self.read():
+                pass
+            if self._left_out:
+                self._write(b"\n[oomdoctor left out %d bytes]\n" % self._left_out)
+            for one in self._later:
+                self._write(one)
+        finally:
+            self._file.close()
+            os.close(self._reads_from)
 
     def fileno(self) -> int:
         """Return what can be waited for."""
@@ -72,12 +79,20 @@ class OutputLog:
             return False
         head, rest = data[: self._head_left], data[self._head_left :]
         self._head_left -= len(head)
-        self._file.write(head)
         if head:
-            self._file.flush()
+            self._write(head)
         if rest:
             self._keep(rest)
         return True
+
+    def _write(self, data: bytes) -> None:
+        """Write all of it; InputError where the disk is full, say."""
+        left = memoryview(data)
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            raise unwritable(self.path, error) from error
 
     def _keep(self, data: bytes) -> None:
         self._later.append(data)

@@ -9,7 +9,10 @@ GPU-3f8c..., 4711, /usr/bin/python3, 79826
 from __future__ import annotations
 
 import csv
+import os
+import signal
 import subprocess
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import ProbeError
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     Ask = Callable[[Sequence[str]], str]
 
 SECONDS = 2.0
+_LAST_SECONDS = 0.5  # that a program which was killed has to be gone
 MIB = 1 << 20
 PROGRAM = "nvidia-smi"
 _FORM = "--format=csv,noheader,nounits"
@@ -63,26 +67,43 @@ class NoDriverError(ProbeError):
 def smi(arguments: Sequence[str]) -> str:
     """Return what nvidia-smi prints; ProbeError where it fails or takes too long."""
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             [PROGRAM, *arguments],
-            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            timeout=SECONDS,
-            check=False,
-            stdin=subprocess.DEVNULL,
+            start_new_session=True,
         )
+    except OSError as error:
+        raise NoDriverError(f"{PROGRAM} cannot be started: {error.strerror}") from error
+    try:
+        printed, complaint = process.communicate(timeout=SECONDS)
     except subprocess.TimeoutExpired as error:
+        _end(process)
         raise ProbeError(
             f"{PROGRAM} did not answer within {SECONDS:.0f} s",
             hint="a driver that hangs answers nobody: look at it with `nvidia-smi` and dmesg",
         ) from error
-    except OSError as error:
-        raise NoDriverError(f"{PROGRAM} cannot be started: {error.strerror}") from error
-    if done.returncode:
-        said = (done.stdout + done.stderr).strip().partition("\n")[0]
-        raise ProbeError(f"{PROGRAM} failed with status {done.returncode}: {said}")
-    return done.stdout
+    except BaseException:
+        _end(process)
+        raise
+    if process.returncode:
+        said = (printed + complaint).strip().partition("\n")[0]
+        raise ProbeError(f"{PROGRAM} failed with status {process.returncode}: {said}")
+    return printed
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End the program and what it started; where the driver holds it, do not wait for that."""
+    with suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_LAST_SECONDS)
 
 
 def devices(ask: Ask = smi) -> tuple[Device, ...]:

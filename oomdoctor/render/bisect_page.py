@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.model.trial import CRASH, FIT, HOST_OOM, OOM, TIMEOUT
+from oomdoctor.render.bisect_notes import notes_of, on_host
 from oomdoctor.render.bisect_pictures import frontier_heat, threshold_plot
 from oomdoctor.render.bisect_words import (
     BACKENDS,
+    OF_THE_HOST,
     figures_words,
     identity_words,
     outcome_words,
@@ -37,7 +39,7 @@ def bisect_page(made: Bisected) -> Page:
             for one in (_curve(made), _frontier(made), _best(made), _trials(made), _slipped(made))
             if one is not None
         ),
-        notes=_notes(made),
+        notes=notes_of(made),
     )
 
 
@@ -70,7 +72,8 @@ def _lead(made: Bisected) -> tuple[str, ...]:
         found.append(f"Ended early: {made.stopped}. This is the best so far.")
     if made.answer is not None:
         found.append(_proof(made.answer))
-    found.append(f"{_subject(made)}; {BACKENDS.get(made.backend, made.backend)}.")
+    how = OF_THE_HOST if on_host(made) else BACKENDS.get(made.backend, made.backend)
+    found.append(f"{_subject(made)}; {how}.")
     return tuple(found)
 
 
@@ -122,6 +125,8 @@ def _figures(made: Bisected) -> tuple[Figure, ...]:
     if made.limit_bytes is not None:
         cap = made.cap_bytes is not None
         what = "the cap of every trial" if cap else "what the allocator can have of the card"
+        if on_host(made):
+            what = "what the processes of a trial may hold on the host"
         found.append(Figure("limit", format_size(made.limit_bytes), what))
     if made.card:
         found.append(Figure("card", made.card))
@@ -258,35 +263,3 @@ def _slipped(made: Bisected) -> Section | None:
     first = identity_words(made.answer.bracket.identity)
     sentence = f"The edge is that of {first}; these trials failed otherwise."
     return Section(title="Other failures", sentences=(sentence, *lines))
-
-
-def _notes(made: Bisected) -> tuple[str, ...]:
-    found = list(made.notes)
-    start = made.start
-    if start.engine is not None:
-        found.append(
-            f"Began with the estimate of the {start.engine} engine, which may be off by"
-            f" {percent(start.error)}"
-        )
-    elif start.why_not:
-        found.append(f"Began without an estimate: {start.why_not}")
-    if made.folder is not None:
-        found.append(f"Journal, output of the trials and run.sh are in {made.folder}")
-    found += [_remark(reason, numbers) for reason, numbers in _remarks(made.trials).items()]
-    assumed = {one: None for trial in made.trials for one in trial.assumptions}
-    found += [f"Assumed: {one}" for one in assumed]
-    return tuple(f"{one.rstrip('.')}." for one in found)
-
-
-def _remarks(trials: tuple[TrialResult, ...]) -> dict[str, list[int]]:
-    """Return what trials that fit leave open, and what they share, with their numbers."""
-    found: dict[str, list[int]] = {}
-    for number, one in enumerate(trials, 1):
-        if one.outcome == FIT and one.reason:
-            found.setdefault(one.reason, []).append(number)
-    return found
-
-
-def _remark(reason: str, numbers: list[int]) -> str:
-    listed = ", ".join(map(str, numbers))
-    return f"Of trial{'s' * (len(numbers) > 1)} {listed}: {reason}"

@@ -28,6 +28,7 @@ BACKENDS = {
     "simulate": "simulated: traced on tensors without memory, not measured",
     "formula": "computed by formula, not measured",
 }
+OF_THE_HOST = "what its processes held on the host, looked at a few times a second"
 
 
 def value_words(value: Value) -> str:

@@ -250,6 +250,7 @@ def test_a_script_is_bisected_as_it_is(
         (("--axis", "batch", "--"), "no command stands behind --"),
         (("--axis", "batch", "--", "train", "{batch}"), "no card is seen here"),
         (("--axis", "odd", "--backend", "cpu", "--", "a", "{odd}"), "no range is known"),
+        (("--axis", "batch", "--backend", "cpu", "--", "./a", "{batch}"), "cannot be started"),
         ((*COMPUTED, "--axis", "batch=0..8"), "a job has a batch of 1 or more"),
         ((*COMPUTED, "--axis", "lora_rank=0"), "a job has a lora_rank of 1 or more"),
     ],
@@ -263,3 +264,19 @@ def test_wrong_use_is_told(
     assert done.returncode == 2
     assert said in done.stderr.decode()
     assert not (tmp_path / ".oomdoctor").exists()
+
+
+def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    words = f"{sys.executable} -m oomdoctor bisect --axis b=1..2 --backend cpu -- true {{b}}"
+
+    done = subprocess.run(
+        ["sh", "-c", f"rmdir {folder} && {words}"],
+        cwd=folder,
+        capture_output=True,
+        env=clean_environment(),
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (2, b"error: the current folder is gone\n")

@@ -80,6 +80,20 @@ def test_a_card_with_a_run_of_ours_is_refused(
     assert f"process {os.getpid()}" in refused(done)
 
 
+def test_below_a_cap_a_program_that_cannot_be_watched_shows_nothing(
+    run_python: RunPython, tmp_path: Path, smi: StubSmi
+) -> None:
+    smi.tells(card(free=16384, processes=[(4711, "python", 8192)]))
+    asked = ("--axis", "batch=1..9", "--share", "-f", "json")
+
+    done = bisect(run_python, tmp_path, *asked, *SCRIPT, environment=on_card(smi, tmp_path))
+
+    assert done.returncode == 4
+    values = json.loads(done.stdout)
+    assert values["answer"]["bracket"]["fits_at"] is None
+    assert "its cap was not in force" in values["trials"][0]["reason"]
+
+
 def runs(pid: int) -> bool:
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
@@ -87,16 +101,19 @@ def runs(pid: int) -> bool:
         return False
 
 
-def test_memory_that_shrinks_while_a_trial_runs_ends_it_and_keeps_the_best(
+def test_memory_that_shrinks_while_a_trial_runs_ends_it_and_keeps_what_was_seen(
     run_python: RunPython, tmp_path: Path, smi: StubSmi
 ) -> None:
     shared = card(free=16384, processes=[(4711, "python", 8192)])
     smi.tells(shared)
     code = (
-        "import pathlib, sys, time; cards = pathlib.Path('cards.json');"
-        "rows = int(sys.argv[1]);"
+        "import json, os, pathlib, socket, sys, time; cards = pathlib.Path('cards.json');"
+        "rows = int(sys.argv[1]); line = socket.socket(socket.AF_UNIX);"
+        "line.connect(os.environ['OOMDOCTOR_TRIAL_SOCKET']);"  # as the hooks do, where torch is
+        "told = {'type': 'peak', 'pid': os.getpid(), 'phase': 'load', 'allocated_bytes': 1};"
+        "line.sendall(json.dumps(told).encode() + b'\\n');"
         "rows > 1 and (cards.write_text(cards.read_text().replace('16384', '100')),"
-        " pathlib.Path('pid').write_text(str(__import__('os').getpid())), time.sleep(60))"
+        " pathlib.Path('pid').write_text(str(os.getpid())), time.sleep(60))"
     )
     asked = ("--axis", "batch=1..9", "--share", "-f", "json")
     command = ("--", sys.executable, "-c", code, "{batch}")
@@ -104,11 +121,14 @@ def test_memory_that_shrinks_while_a_trial_runs_ends_it_and_keeps_the_best(
     done = bisect(run_python, tmp_path, *asked, *command, environment=on_card(smi, tmp_path))
 
     assert "100.00 MiB free while a trial runs" in refused(done)
-    assert json.loads(done.stdout)["answer"]["bracket"]["fits_at"] == 1
+    assert [one["values"] for one in json.loads(done.stdout)["trials"]] == [{"batch": 1}]
     assert not runs(int((tmp_path / "pid").read_text()))
 
 
-def test_ctrl_c_prints_the_best_so_far(tmp_path: Path, smi: StubSmi) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ctrl_c_prints_the_best_so_far(
+    tmp_path: Path, smi: StubSmi, number: signal.Signals
+) -> None:
     smi.tells(card())
     code = (
         "import sys, time, pathlib;"
@@ -125,7 +145,7 @@ def test_ctrl_c_prints_the_best_so_far(tmp_path: Path, smi: StubSmi) -> None:
     while not (tmp_path / "on").exists() and process.poll() is None:
         time.sleep(0.05)
 
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     output, _ = process.communicate(timeout=60)
 
     assert process.returncode == 130

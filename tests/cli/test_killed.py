@@ -37,7 +37,7 @@ exit 1
 """
 COMMAND = (
     *(sys.executable, "-m", "oomdoctor", "bisect", "--axis", "batch=30..45", "--backend", "cpu"),
-    *("--cap", "64MiB", "-f", "json"),
+    *("-f", "json"),
 )
 TRAIN = ("--", "sh", "train.sh", "{batch}")
 GONE_SECONDS = 30

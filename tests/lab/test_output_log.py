@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import pytest
+
+from oomdoctor.errors import InputError
 from oomdoctor.lab.output_log import TAIL_BYTES, OutputLog, tail_of
 
 if TYPE_CHECKING:
@@ -48,3 +51,11 @@ def test_the_tail_is_the_end_of_the_file(tmp_path: Path) -> None:
     path.write_bytes(b"a" * 100 + b"\xffend")
 
     assert tail_of(path, 4) == "\ufffdend"
+
+
+def test_a_full_disk_is_told_as_such(tmp_path: Path) -> None:
+    full = tmp_path / "output.log"
+    full.symlink_to("/dev/full")
+
+    with pytest.raises(InputError, match="cannot write: No space left on device"):
+        printed(full, b"step 1\n", 1 << 20)

@@ -6,8 +6,10 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import pytest
 
 from oomdoctor.errors import GuardError
@@ -138,6 +140,13 @@ def test_a_machine_without_nvidia_smi_is_refused_for_a_card(
     assert guard(backend="cpu").begin().devices == ()
 
 
+def is_running(pid: int) -> bool:
+    """Say whether a process is there that is not only waiting to be collected."""
+    with suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False
+
+
 def test_an_nvidia_smi_that_hangs_is_not_waited_for(
     smi: StubSmi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +154,17 @@ def test_an_nvidia_smi_that_hangs_is_not_waited_for(
     smi.tells(card(), seconds=30)
 
     assert "did not answer" in refusal()
+
+
+def test_what_an_nvidia_smi_that_hangs_has_started_is_ended_with_it(
+    tmp_path: Path, smi: StubSmi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("oomdoctor.probe.gpu.SECONDS", 0.5)
+    pid = tmp_path / "pid"
+    (smi.folder / "nvidia-smi").write_text(f"#!/bin/sh\nsleep 60 & echo $! > {pid}; wait\n")
+
+    assert "did not answer" in refusal()
+    assert not is_running(int(pid.read_text()))
 
 
 def test_a_process_that_came_between_trials_ends_the_run(smi: StubSmi) -> None:

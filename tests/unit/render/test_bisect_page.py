@@ -139,6 +139,26 @@ def test_what_trials_that_fit_leave_open_is_told_once() -> None:
     assert text.count("Of trials 1, 2: nothing was measured.") == 1
 
 
+def test_an_axis_that_changes_nothing_is_pointed_out() -> None:
+    same = tuple(trial(batch, reserved_bytes=6 * GIB) for batch in (1, 8, 8))
+    bracket = replace(ANSWER.bracket, fits_at=8.0, ooms_at=None)
+    answer = replace(ANSWER, bracket=bracket, trials=same)
+
+    text = shown(replace(MADE, answer=answer, trials=same))
+    grows = shown(replace(MADE, answer=answer, trials=(trial(1), trial(8))))
+
+    assert "The peak is the same at every batch that was tried" in text
+    assert "perhaps nothing reads it" not in grows
+
+
+def test_memory_of_the_host_is_not_said_to_be_that_of_a_card() -> None:
+    text = shown(replace(MADE, backend="cpu", axes=(replace(MADE.axes[0], memory="host"),)))
+
+    assert "what its processes held on the host" in text
+    assert "may hold on the host" in text
+    assert "tensors of the CPU" not in text
+
+
 @pytest.mark.parametrize("backend", ["cpu", "simulate", "formula", "virtual"])
 def test_only_a_card_is_said_to_have_measured(backend: str) -> None:
     text = shown(replace(MADE, backend=backend))
