@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 MOST_AXES = 2
 EXAMPLES = "batch, batch=1..512, seq=512..32768:256, batch=8"
+_NUMBER = r"\d[\d_]*(?:\.\d+)?"
 _AXIS = re.compile(
     r"(?P<name>[A-Za-z_][A-Za-z0-9_-]*)"
-    r"(?:=(?P<low>[\d._]+?)(?:\.\.(?P<high>[\d._]+?)(?::(?P<step>[\d._]+))?)?)?\Z"
+    rf"(?:=(?P<low>{_NUMBER})(?:\.\.(?P<high>{_NUMBER})(?::(?P<step>{_NUMBER}))?)?)?\Z"
 )
 # how the axes of a job are called there, by each name that a person may give them
 OF_A_JOB = {
@@ -78,9 +79,9 @@ def _axis(text: str) -> Axis:
     found = _AXIS.match(text.strip())
     if found is None:
         raise click.UsageError(f"--axis {text!r}: expected NAME[=LOW..HIGH[:STEP]], as {EXAMPLES}")
-    low = _number(found["low"], text)
-    high = low if found["high"] is None else _number(found["high"], text)
-    step = _number(found["step"], text)
+    low = _number(found["low"])
+    high = low if found["high"] is None else _number(found["high"])
+    step = _number(found["step"])
     if low is not None and high is not None and low > high:
         raise click.UsageError(f"--axis {text!r}: the range begins above its end")
     name = found["name"]
@@ -89,10 +90,8 @@ def _axis(text: str) -> Axis:
     return replace(axis_named(name.replace("-", "_"), low, high, step), name=name)
 
 
-def _number(text: str | None, axis: str) -> int | float | None:
+def _number(text: str | None) -> int | float | None:
     if text is None:
         return None
-    try:
-        return int(text.replace("_", "")) if "." not in text else float(text)
-    except ValueError:
-        raise click.UsageError(f"--axis {axis!r}: {text!r} is no number") from None
+    plain = text.replace("_", "")
+    return float(plain) if "." in plain else int(plain)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from shutil import which
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -88,6 +89,15 @@ def template_of(
                 f" nothing; put {{{name}}} into the command or an --edit"
             )
     return CommandTemplate(tuple(arguments), given, str(Path.cwd()))
+
+
+def check_edits(template: CommandTemplate, values: Mapping[str, Value]) -> None:
+    """Make the edits of one trial and throw them away; InputError where one cannot be made."""
+    if template.edits:
+        from oomdoctor.lab.edits import with_copies
+
+        with TemporaryDirectory() as folder:
+            with_copies(template.at(values), Path(folder))
 
 
 def check_start(program: str) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound="Callable[..., object]")
 EXECUTORS = ("local", "ray")
+OFFERED = tuple(one for one in BACKENDS if one != "cuda-twin")  # nothing scales a job down yet
 OBJECTIVES = ("memory", "tokens-per-second")
 
 _TRIAL = (
@@ -41,7 +42,7 @@ _TRIAL = (
     ),
     click.option(
         "--backend",
-        type=click.Choice(BACKENDS),
+        type=click.Choice(OFFERED),
         help="Where trials run.  [default: cuda where a card is, else simulate or formula]",
     ),
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from oomdoctor.cli.bisect_axes import axes_of, name_in_job, within_model
-from oomdoctor.cli.bisect_command import check_start, command_given, template_of
+from oomdoctor.cli.bisect_command import check_edits, check_start, command_given, template_of
 from oomdoctor.cli.estimate_run import described_by
 from oomdoctor.errors import ProbeError, UsageError
 from oomdoctor.estimating.cards import PLAIN
@@ -127,6 +127,8 @@ def setup_of(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Setup:
         )
         for one in axes:
             name_in_job(one.name)
+    else:
+        check_edits(template, {one.name: one.value(0) for one in axes})
     backend, notes = _backend(asked, has_command=bool(words))
     if asked["objective"] == SPEED and backend in ON_NO_CARD:
         raise click.UsageError(

@@ -6,6 +6,7 @@ value to the highest. It is drawn through the points next to the edge, which are
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from oomdoctor.model.trial import Curve
@@ -56,8 +57,11 @@ def _edge(curve: Curve, axis: Axis, limit_bytes: float) -> int:
 def _curve(
     axis: Axis, looks: Mapping[int, float], limit_bytes: float | None, quantity: str
 ) -> Curve:
-    """Draw a curve through the looks that are nearest to the limit."""
-    near = sorted(looks, key=lambda one: abs(looks[one] - (limit_bytes or max(looks.values()))))
+    """Draw a curve through the looks that are nearest to the limit, on both sides of it."""
+    limit = limit_bytes or max(looks.values())
+    below = sorted((one for one in looks if looks[one] <= limit), key=lambda one: -looks[one])
+    above = sorted((one for one in looks if looks[one] > limit), key=lambda one: looks[one])
+    near = [one for pair in zip_longest(below, above) for one in pair if one is not None]
     rows = [(axis.load(axis.value(one)), looks[one]) for one in near]
     square = _square(rows[:3]) if axis.growth == QUADRATIC else None
     constant, linear, quadratic = square or (*_line(rows[:2]), 0.0)
