@@ -11,6 +11,7 @@ import signal
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from oomdoctor.lab.endings import signal_name
 from oomdoctor.model.trial import CRASH, FIT, HOST_OOM, OOM, OomIdentity
 from oomdoctor.record import dataclass
 from oomdoctor.units import format_size
@@ -191,7 +192,7 @@ def _of_output(output: str, code: int | None, kills: int | None, device: str) ->
     how = (
         "it was ended"
         if code is None
-        else (f"{signal.Signals(-code).name}" if code < 0 else f"exit code {code}")
+        else (signal_name(-code) if code < 0 else f"exit code {code}")
     )
     return Ending(outcome=CRASH, reason=f"{how}: {last[:300]}" if last else how)
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import InputError, OomdoctorError
+from oomdoctor.lab.endings import HINTS, signal_name
 from oomdoctor.lab.protocol import (
     Failure,
     Hello,
@@ -246,10 +247,10 @@ class WorkerSession:
         told = "" if kind == "stopped" else self._told()
         self.close()
         if code is not None and code < 0:
-            name = signal.Signals(-code).name
+            name = signal_name(-code)
             kind = "killed" if name == "SIGKILL" else kind
             message = f"{message}: {name}"
-        hint = "the host may have run out of memory" if kind == "killed" else None
+        hint = HINTS.get(kind)
         return WorkerError(kind, f"{message}\n{told}" if told else message, hint=hint)
 
     def _told(self) -> str:

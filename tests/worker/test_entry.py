@@ -33,6 +33,17 @@ def make(device, width=8):
 
 def alone():
     return "nothing"
+
+def fails():
+    raise ValueError("too small\\nand more")
+
+def interrupts():
+    raise KeyboardInterrupt
+
+def fails_later():
+    def step():
+        raise SystemExit(3)
+    return None, None, step
 """
 WIDTH = 256
 WEIGHT = WIDTH * WIDTH * 4
@@ -73,6 +84,10 @@ def test_two_steps_of_the_users_code_are_traced(folder: str, place: str) -> None
         ("own_code", {}, "module:function"),
         ("own_code:make", {"depth": "2"}, "no argument depth"),
         ("own_code:alone", {}, "returned no step"),
+        ("own_code:fails", {}, r"raised ValueError: too small \(.*own_code.py:17\)$"),
+        ("own_code:interrupts", {}, r"raised KeyboardInterrupt \(.*own_code.py:20\)$"),
+        ("own_code:fails_later", {}, r"'s step raised SystemExit: 3 \(.*own_code.py:24\)$"),
+        ("../own_code:make", {}, "cannot be imported: TypeError"),
     ],
 )
 def test_what_cannot_be_run_is_named(

@@ -11,13 +11,15 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import sysconfig
+import traceback
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from oomdoctor.worker.errors import UnsupportedError
+from oomdoctor.worker.errors import UnsupportedError, WorkerError
 from oomdoctor.worker.run.training import STEPS
 from oomdoctor.worker.twins.optimizer import state_tensors
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from oomdoctor.worker.observer import Observer
 
 _PARTS = ("model", "optimizer", "step")
+_LIBRARIES = ("<", sysconfig.get_path("stdlib"), str(Path(__file__).parents[2]))
 _WORDS = {"true": True, "false": False, "none": None}
 
 
@@ -42,13 +45,16 @@ class Made(NamedTuple):
 def run_entry(entry: EntrySpec, device: torch.device, observer: Observer) -> None:
     """Run the function, then two steps, and tell the observer where they are."""
     observer.phase("load")
-    made = parts_of(_called(function_of(entry), entry, device), entry.place)
+    function = function_of(entry)
+    with _theirs(entry):
+        result = _called(function, entry, device)
+    made = parts_of(result, entry.place)
     if isinstance(made.model, torch.nn.Module):
         observer.model(made.model)
         observer.tag([*made.model.parameters(), *made.model.buffers()], "weights")
     for name in STEPS:
         observer.phase(name, "forward")
-        with _told(made.optimizer, observer, name):
+        with _told(made.optimizer, observer, name), _theirs(entry, "'s step"):
             made.step()
         if made.optimizer is not None and hasattr(made.optimizer, "state"):
             observer.tag(state_tensors(made.optimizer), "optimizer")
@@ -61,18 +67,58 @@ def function_of(entry: EntrySpec) -> Callable[..., object]:
         raise UnsupportedError(f"{entry.place!r} is not module:function or file.py:function")
     if entry.folder not in sys.path:
         sys.path.insert(0, entry.folder)
+    module = _imported(place, entry.folder)
+    found = getattr(module, name, None)
+    if not callable(found):
+        there = [key for key, one in vars(module).items() if inspect.isfunction(one)]
+        own = ", ".join(key for key in there if not key.startswith("_"))
+        hint = f"its functions: {own}" if own else "define it there, or name another module"
+        raise UnsupportedError(f"{place} has no function {name}", hint=hint)
+    function: Callable[..., object] = found
+    return function
+
+
+def _imported(place: str, folder: str) -> Any:
+    """Import the module; whatever stops it, its end included, is told with its place."""
     try:
-        module = _of_file(place, entry.folder) if place.endswith(".py") else _of_name(place)
+        return _of_file(place, folder) if place.endswith(".py") else _of_name(place)
     except ImportError as error:
         raise UnsupportedError(
             f"{place} cannot be imported: {error}",
             hint="run oomdoctor where your code is, or name the interpreter with --python",
         ) from error
-    found = getattr(module, name, None)
-    if not callable(found):
-        raise UnsupportedError(f"{place} has no function {name}")
-    function: Callable[..., object] = found
-    return function
+    except BaseException as error:  # an exit or an interrupt of their own ends no worker
+        raise UnsupportedError(
+            f"{place} cannot be imported: {_fault(error)}",
+            hint="correct it: `python -m` or `python FILE.py` shows the whole fault",
+        ) from error
+
+
+@contextmanager
+def _theirs(entry: EntrySpec, what: str = "") -> Iterator[None]:
+    """Turn whatever the user's code raises into one sentence with its place in that code."""
+    try:
+        yield
+    except WorkerError:
+        raise
+    except BaseException as error:
+        raise UnsupportedError(
+            f"{entry.place}{what} raised {_fault(error)}",
+            hint="correct it; values on the fake card are not known, so that code which checks"
+            " them, or needs a real card, has to leave that out here",
+        ) from error
+
+
+def _fault(error: BaseException) -> str:
+    """Return an exception in a line, with the last line of the user's own code that ran."""
+    said = str(error).strip().partition("\n")[0]
+    frames = [
+        one
+        for one in traceback.extract_tb(error.__traceback__)
+        if not one.filename.startswith(_LIBRARIES) and "site-packages" not in one.filename
+    ]
+    place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}{': ' if said else ''}{said}{place}"
 
 
 def _of_name(place: str) -> Any:
