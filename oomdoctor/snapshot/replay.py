@@ -23,6 +23,8 @@ from oomdoctor.snapshot.shapes import NO_POOL
 from oomdoctor.snapshot.slack import correct
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from oomdoctor.memory.allocator_block import Block
     from oomdoctor.memory.allocator_settings import AllocatorSettings
     from oomdoctor.snapshot.shapes import Device, Event, PoolId, Snapshot
@@ -42,15 +44,23 @@ def verify(snapshot: Snapshot) -> Replay:
     return total
 
 
-def replay(device: Device, settings: AllocatorSettings) -> Replay:
-    """Replay one device; sizes that only the replay can show are corrected on the way."""
+def replay(
+    device: Device, settings: AllocatorSettings, look: Look | None = None, *, timed: bool = True
+) -> Replay:
+    """Replay one device; sizes that only the replay can show are corrected on the way.
+
+    With `look`, what the allocator has at its moment is looked at in passing.
+    """
     allowed = replace(settings, fraction=None)
     beginning = rewind(device, Allocator(allowed))
-    run, corrections = _corrected(device, beginning, allowed)
+    for corrections in range(MOST_CORRECTIONS):
+        run = _Run(device, beginning, allowed)
+        if run.forward(look, correcting=corrections < MOST_CORRECTIONS - 1):
+            break
     seconds = run.seconds
-    for _ in range(REPEATS if seconds < SHORT_S else 0):
+    for _ in range(REPEATS if timed and seconds < SHORT_S else 0):
         again = _Run(device, beginning, allowed)
-        again.forward(correcting=False)
+        again.forward(None, correcting=False)
         seconds = min(seconds, again.seconds)
     run.seconds = seconds
     return replace(run.result(), corrections=corrections, faults=beginning.faults + run.faults)
@@ -67,25 +77,11 @@ class Reached(NamedTuple):
     exact: bool
 
 
-def reach(device: Device, settings: AllocatorSettings, moment: int) -> Reached:
-    """Replay a device up to the event with this number."""
-    allowed = replace(settings, fraction=None)
-    beginning = rewind(device, Allocator(allowed))
-    _corrected(device, beginning, allowed)
-    run = _Run(replace(device, events=device.events[:moment]), beginning, allowed)
-    run.forward(correcting=False)
-    return Reached(run.allocator, run.blocks, run.difference is None and not run.faults)
+class Look(NamedTuple):
+    """What is done before the event with the number `moment`."""
 
-
-def _corrected(
-    device: Device, beginning: Beginning, settings: AllocatorSettings
-) -> tuple[_Run, int]:
-    """Replay until no size at the beginning is to be corrected; return how many were."""
-    for corrections in range(MOST_CORRECTIONS):
-        run = _Run(device, beginning, settings)
-        if run.forward(correcting=corrections < MOST_CORRECTIONS - 1):
-            break
-    return run, corrections
+    moment: int
+    see: Callable[[Reached], None]
 
 
 class _Run:
@@ -103,16 +99,21 @@ class _Run:
         self.seconds = 0.0
         self.private = _private_segments(device)
 
-    def forward(self, *, correcting: bool) -> bool:
+    def forward(self, look: Look | None, *, correcting: bool) -> bool:
         """Go through the trace; false where it has to begin again with a corrected size."""
-        start = time.process_time()
-        finished = self._forward(correcting=correcting)
+        begin, end, start = 0, len(self.device.events), time.process_time()
+        if look is not None:
+            if not self._forward(0, look.moment, correcting=correcting):
+                return False
+            exact = self.difference is None and not self.faults
+            look.see(Reached(self.allocator, self.blocks, exact))
+            begin = look.moment
+        finished = self._forward(begin, end, correcting=correcting)
         self.seconds = time.process_time() - start
         return finished
 
-    def _forward(self, *, correcting: bool) -> bool:
+    def _forward(self, at: int, end: int, *, correcting: bool) -> bool:
         events = self.device.events
-        at, end = 0, len(events)
         blocks, free = self.blocks, self.allocator.free
         while at < end:
             event = events[at]

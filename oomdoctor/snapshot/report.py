@@ -18,7 +18,7 @@ from oomdoctor.snapshot.balance import balance_at
 from oomdoctor.snapshot.fragmentation import fragmentation_at
 from oomdoctor.snapshot.leaks import suspects_in
 from oomdoctor.snapshot.lives import BEFORE, curve_of, lives_of
-from oomdoctor.snapshot.replay import reach, replay
+from oomdoctor.snapshot.replay import Look, replay
 from oomdoctor.snapshot.rewind import rewind
 from oomdoctor.snapshot.settings import settings_in
 from oomdoctor.snapshot.steps import steps_of
@@ -100,13 +100,16 @@ def _device(device: Device, snapshot: Snapshot, settings: AllocatorSettings) -> 
     )
     event = None if failed is None else device.events[failed]
     moment = len(device.events) if failed is None else failed
-    fragmentation = fragmentation_at(reach(device, settings, moment), moment, event, lives)
+    seen: list[Fragmentation] = []
+    look = Look(moment, lambda one: seen.append(fragmentation_at(one, moment, event, lives)))
+    replayed = replay(device, settings, look, timed=False)
+    fragmentation = seen[-1]
     capacity = None if event is None else fragmentation.reserved_bytes + event.address
     candidates = CANDIDATES if capacity is None else (*CANDIDATES, COLLECTING)
     return DeviceReport(
         number=device.number,
         events=len(device.events),
-        replay=replay(device, settings),
+        replay=replayed,
         steps=steps,
         suspects=() if steps is None else suspects_in(lives, steps, stacks, peak),
         peak=balance_at(lives, peak, stacks),
