@@ -19,6 +19,7 @@ from oomdoctor.lab.protocol import encode
 from oomdoctor.model.trial import CommandSpec, TrialSpec
 from oomdoctor.probe import gpu
 from oomdoctor.record import NamedTuple, replace
+from oomdoctor.render.bisect_words import TIMELESS
 from oomdoctor.search.axes import HOST, QUADRATIC
 from oomdoctor.units import format_size, parse_size
 
@@ -130,7 +131,7 @@ def setup_of(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Setup:
     else:
         check_edits(template, {one.name: one.value(0) for one in axes})
     backend, notes = _backend(asked, has_command=bool(words))
-    if asked["objective"] == SPEED and backend in ON_NO_CARD:
+    if asked["objective"] == SPEED and backend in TIMELESS:
         raise click.UsageError(
             f"--objective {SPEED} needs trials that take their time: --backend cuda or cpu"
         )

@@ -29,6 +29,8 @@ BACKENDS = {
     "formula": "computed by formula, not measured",
 }
 OF_THE_HOST = "what its processes held on the host, looked at a few times a second"
+TIMELESS = ("virtual", "simulate", "formula")
+"""Where work takes no time, so that a speed says nothing."""
 
 
 def value_words(value: Value) -> str:
@@ -63,7 +65,7 @@ def figures_words(result: TrialResult) -> tuple[str, ...]:
         found.append(f"{format_size(result.peak_bytes)} {kind}")
     elif result.host_bytes is not None:
         found.append(f"{format_size(result.host_bytes)} of the host")
-    if result.tokens_per_second is not None:
+    if result.tokens_per_second is not None and result.backend not in TIMELESS:
         found.append(f"{format_count(round(result.tokens_per_second))} tokens/s")
     return tuple(found)
 

@@ -24,6 +24,7 @@ from oomdoctor.model.trial import (
 from oomdoctor.record import replace
 from oomdoctor.render.bisect_json import to_json
 from oomdoctor.render.bisect_page import bisect_page, edge_words
+from oomdoctor.render.bisect_words import figures_words
 from oomdoctor.render.html import page_html
 from oomdoctor.render.layout import plain
 from oomdoctor.render.page_markdown import page_markdown
@@ -165,6 +166,13 @@ def test_only_a_card_is_said_to_have_measured(backend: str) -> None:
 
     assert "measured on the card" not in text.replace("not measured on the card", "")
     assert "not measured" in text or "no device" in text
+
+
+@pytest.mark.parametrize(("backend", "shown"), [("cuda", True), ("cpu", True), ("virtual", False)])
+def test_a_speed_is_told_only_where_work_takes_its_time(backend: str, shown: bool) -> None:
+    words = figures_words(trial(4, backend=backend, tokens_per_second=812.4))
+
+    assert ("812 tokens/s" in words) == shown
 
 
 def test_a_run_that_ended_early_says_why_and_claims_no_proof() -> None:
