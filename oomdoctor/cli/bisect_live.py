@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from oomdoctor.lab.keys import key_of
@@ -97,7 +97,8 @@ class _LiveTable:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._live.stop()
+        with suppress(OSError):  # the terminal may be gone, and the answer go to a file
+            self._live.stop()
 
     def began(self, spec: TrialSpec) -> None:
         self._rows[key_of(spec)] = _Row(values_words(spec.values))

@@ -25,7 +25,7 @@ from oomdoctor.model.trial import CRASH, TIMEOUT, TrialResult
 from oomdoctor.record import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import BinaryIO
 
     from typing_extensions import Self
@@ -174,13 +174,17 @@ def read_journal(path: Path) -> Recorded:
 
 def latest_run(root: Path, plan: str) -> Path:
     """Return the folder of the last run of a plan; UsageError where there is none."""
-    found = sorted(_runs(root, plan), key=lambda folder: folder.name)
+    faults: list[InputError] = []
+    folders = root.glob(f"*-{plan[:_PLAN_DIGITS]}*")
+    found = [one for one in folders if _plan_of(one / JOURNAL, faults) == plan]
+    if faults and not found:
+        raise faults[-1]
     if not found:
         raise UsageError(
             f"--resume: no earlier run of this command below {root}",
             hint="what is resumed has the same config, command, axes, back end, cap and steps",
         )
-    return found[-1]
+    return max(found, key=lambda folder: folder.name)
 
 
 def write_environment(
@@ -195,11 +199,13 @@ def write_environment(
         raise unwritable(folder / ENVIRONMENT, error) from error
 
 
-def _runs(root: Path, plan: str) -> Iterable[Path]:
-    for folder in root.glob(f"*-{plan[:_PLAN_DIGITS]}*"):
-        with suppress(InputError):
-            if read_journal(folder / JOURNAL).head.get("plan") == plan:
-                yield folder
+def _plan_of(path: Path, faults: list[InputError]) -> object:
+    try:
+        return read_journal(path).head.get("plan")
+    except InputError as error:
+        if error.location is not None and error.location.line is not None:
+            faults.append(error)  # one without a head was killed at once, and has nothing to tell
+        return None
 
 
 def _new_folder(root: Path, plan: str, started: float) -> Path:

@@ -151,3 +151,27 @@ def test_ctrl_c_prints_the_best_so_far(
     assert process.returncode == 130
     answer = json.loads(output)["answer"]
     assert (answer["bracket"]["fits_at"], answer["stopped"]) == (1, "interrupted")
+
+
+def test_a_terminal_that_goes_away_does_not_take_the_answer_with_it(
+    tmp_path: Path, smi: StubSmi
+) -> None:
+    smi.tells(card())
+    code = "import pathlib, time; pathlib.Path('on').touch(); time.sleep(0.5)"
+    words = ("--axis", "batch=1..2", "-f", "json", "--", sys.executable, "-c", code, "{batch}")
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "oomdoctor", "bisect", *words],
+        cwd=tmp_path,
+        env=clean_environment() | on_card(smi, tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    ) as process:
+        os.close(theirs)
+        while not (tmp_path / "on").exists() and process.poll() is None:
+            time.sleep(0.05)
+        os.close(ours)
+        output, _ = process.communicate(timeout=60)
+
+    assert process.returncode == 0
+    assert json.loads(output)["answer"]["bracket"]["fits_at"] == 2

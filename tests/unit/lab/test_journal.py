@@ -127,6 +127,15 @@ def test_a_kill_in_the_head_leaves_nothing_to_resume(begun: Callable[..., Journa
         latest_run(Path(".oomdoctor"), PLAN)
 
 
+def test_a_journal_that_cannot_be_read_is_named_where_there_is_no_other(tmp_path: Path) -> None:
+    folder = tmp_path / f"20041109-113320-{PLAN[:8]}"
+    folder.mkdir()
+    (folder / JOURNAL).write_text("garbage\n")
+
+    with pytest.raises(InputError, match="no JSON object stands here"):
+        latest_run(tmp_path, PLAN)
+
+
 def test_a_whole_line_that_is_no_entry_is_refused_with_its_place(
     begun: Callable[..., Journal],
 ) -> None:
