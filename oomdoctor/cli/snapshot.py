@@ -17,6 +17,24 @@ COMMANDS: Mapping[str, Entry] = {
         "command",
         "Say which line leaks, what was held at the peak, and whether memory was fragmented.",
     ),
+    "top": Entry(
+        "oomdoctor.cli.snapshot_top",
+        "command",
+        "List who holds the memory at the peak, at a failed request, or at the end.",
+    ),
+    "diff": Entry(
+        "oomdoctor.cli.snapshot_diff", "command", "Say what one snapshot holds more than another."
+    ),
+    "what-if": Entry(
+        "oomdoctor.cli.snapshot_what_if",
+        "command",
+        "Replay the requests under other settings, or on another card.",
+    ),
+    "export": Entry(
+        "oomdoctor.cli.snapshot_export",
+        "command",
+        "Write blocks or stacks for other programs: JSON, CSV, folded stacks, speedscope.",
+    ),
     "verify": Entry(
         "oomdoctor.cli.snapshot_verify",
         "command",

@@ -15,6 +15,7 @@ from oomdoctor.memory.allocator import Allocator
 from oomdoctor.memory.allocator_settings import read_settings
 from oomdoctor.record import dataclass, replace
 from oomdoctor.snapshot.balance import balance_at
+from oomdoctor.snapshot.capacity import capacity_of
 from oomdoctor.snapshot.fragmentation import fragmentation_at
 from oomdoctor.snapshot.leaks import suspects_in
 from oomdoctor.snapshot.lives import BEFORE, curve_of, lives_of
@@ -104,7 +105,7 @@ def _device(device: Device, snapshot: Snapshot, settings: AllocatorSettings) -> 
     look = Look(moment, lambda one: seen.append(fragmentation_at(one, moment, event, lives)))
     replayed = replay(device, settings, look, timed=False)
     fragmentation = seen[-1]
-    capacity = None if event is None else fragmentation.reserved_bytes + event.address
+    capacity = capacity_of(device)
     candidates = CANDIDATES if capacity is None else (*CANDIDATES, COLLECTING)
     return DeviceReport(
         number=device.number,
@@ -130,11 +131,19 @@ def outcomes_of(
     candidates: Sequence[str],
 ) -> tuple[Outcome, ...]:
     """Return what came of the requests under the settings of the run, and under each candidate."""
-    beginning = rewind(device, Allocator(replace(settings, fraction=None)))
-    return tuple(
-        what_if(device, beginning, one, capacity)
-        for one in (settings, *(_with(settings, text) for text in candidates))
-    )
+    others = [_with(settings, text) for text in candidates]
+    return tried_under(device, [settings, *others], settings, capacity)
+
+
+def tried_under(
+    device: Device,
+    wanted: Sequence[AllocatorSettings],
+    run: AllocatorSettings,
+    capacity: int | None,
+) -> tuple[Outcome, ...]:
+    """Return what came of the requests under each of some settings; `run` has those of the run."""
+    beginning = rewind(device, Allocator(replace(run, fraction=None)))
+    return tuple(what_if(device, beginning, one, capacity) for one in wanted)
 
 
 def _with(settings: AllocatorSettings, text: str) -> AllocatorSettings:

@@ -14,6 +14,7 @@ from oomdoctor.memory.allocator_driver import Card
 from oomdoctor.memory.allocator_events import complete, hold
 from oomdoctor.memory.allocator_oom import OutOfMemoryError
 from oomdoctor.record import NamedTuple, dataclass, replace
+from oomdoctor.snapshot.capacity import GIVEN_BACK, TAKEN
 from oomdoctor.snapshot.shapes import NO_POOL
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from oomdoctor.snapshot.shapes import Device, Event, PoolId
 
 ROOMY = 1 << 50
-GIVEN_BACK = ("segment_free", "segment_unmap")
-TAKEN = ("segment_alloc", "segment_map")
 
 
 class Failure(NamedTuple):
