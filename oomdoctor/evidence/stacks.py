@@ -29,7 +29,7 @@ from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.record import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from oomdoctor.model.core import Document, LogLine
 
@@ -39,6 +39,7 @@ _CODE_LINES = 12
 _CODE_CHARS = 400
 MOST_FRAMES = 600
 """An endless recursion prints a frame per call: its first and last ones tell all there is."""
+_COUNTER = "oomdoctor/inject/counted.py"
 _SPARE_FRAMES = 1000
 _BOX = ("│", "┃", "|")
 _STARTS = ("❱", "File ", "Traceback", " in ", " In", "(most recent")
@@ -234,7 +235,7 @@ class _Builder:
         """Yield the stack under way and be idle again."""
         self._seal()
         self._drop_middle(spare=0)
-        frames = tuple(reversed(self._frames)) if self._reverse else tuple(self._frames)
+        frames = without_counter(reversed(self._frames) if self._reverse else self._frames)
         if frames or (self._header is not None and ending is not None):
             first = self._first if self._first is not None else 0
             last = ending if ending is not None else self._last
@@ -252,6 +253,14 @@ class _Builder:
                 hidden=self._hidden,
             )
         self._start(None)
+
+
+def without_counter(frames: Iterable[Frame]) -> tuple[Frame, ...]:
+    """Leave out who counts memory for a trial: whoever asked for the memory is the frame above."""
+    found = tuple(frames)
+    while len(found) > 1 and found[-1].path.replace("\\", "/").endswith(_COUNTER):
+        found = found[:-1]
+    return found
 
 
 def _repeats(one: Frame, other: Frame) -> bool:

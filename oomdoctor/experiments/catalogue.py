@@ -95,6 +95,7 @@ TRAINING = (
         safety=Safety.CHANGES_SPEED,
         fix="no-graphs",
         environment={"TORCHDYNAMO_DISABLE": "1"},
+        grows=None,
     ),
 )
 STATES = (
@@ -164,6 +165,7 @@ KEPT = (
         hook="eval-accumulation",
         arguments={"steps": 1},
         evaluates=True,
+        phases=("evaluation",),
     ),
     Experiment(
         name="no-grad",
@@ -172,6 +174,7 @@ KEPT = (
         fix="no-grad",
         hook="no-grad",
         evaluates=True,
+        phases=("evaluation",),
     ),
     Experiment(
         name="detach",
@@ -180,6 +183,7 @@ KEPT = (
         fix="keep-the-number",
         hook="detach",
         steps=GROWING_STEPS,
+        grows=True,
     ),
     Experiment(
         name="to-host",
@@ -191,6 +195,7 @@ KEPT = (
         title="what is kept from step to step goes to the host",
         fix="keep-on-host",
         steps=GROWING_STEPS,
+        grows=True,
     ),
     Experiment(
         name="no-retain-graph",
@@ -199,6 +204,7 @@ KEPT = (
         fix="detach-state",
         hook="no-retain-graph",
         steps=GROWING_STEPS,
+        grows=True,
     ),
     Experiment(
         name="collect",
@@ -206,6 +212,7 @@ KEPT = (
         title="cycles collected after every step",
         hook="collect",
         steps=GROWING_STEPS,
+        grows=True,
     ),
     Experiment(
         name="use-cache-off",
@@ -223,6 +230,7 @@ ALLOCATOR = (
         title="segments that grow",
         fix="expandable-segments",
         environment={"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
+        grows=None,
     ),
     Experiment(
         name="empty-cache",
@@ -231,6 +239,7 @@ ALLOCATOR = (
         safety=Safety.CHANGES_SPEED,
         fix="return-the-cache",
         hook="empty-cache",
+        grows=None,
     ),
     Experiment(
         name="without-the-cap",
@@ -238,6 +247,7 @@ ALLOCATOR = (
         title="the whole card",
         fix="raise-the-cap",
         lifts_cap=True,
+        grows=None,
     ),
 )
 HOST = (
@@ -250,6 +260,7 @@ HOST = (
         fix="fewer-workers",
         hook="workers",
         arguments={"count": 0},
+        grows=None,
     ),
     Experiment(
         name="pageable",
@@ -257,6 +268,7 @@ HOST = (
         title="no pinned memory",
         safety=Safety.CHANGES_SPEED,
         hook="pin-memory-off",
+        grows=None,
     ),
 )
 EXPERIMENTS = (*TRAINING, *STATES, *KEPT, *ALLOCATOR, *HOST)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.experiments.arms import BASELINE, CONTROLLED, TREATED, WHOLE
+from oomdoctor.experiments.growth import growth_of
 from oomdoctor.experiments.judge import Arms, baseline_trouble, confirmation
 from oomdoctor.model.trial import FIT
 from oomdoctor.record import replace
@@ -41,9 +42,9 @@ def confirm(
     arms = Arms(wanted=wanted, predicted_bytes=predicted_bytes)
     try:
         arms = replace(arms, baseline=(yield from _run(experiment, BASELINE)))
-        if baseline_trouble(arms) is None:
+        if baseline_trouble(experiment, arms) is None:
             arms = replace(arms, treated=(yield from _run(experiment, TREATED)))
-            if arms.treated[0].outcome == FIT:
+            if arms.treated[0].outcome == FIT and not _grows_on(arms):
                 arms = yield from _compared(experiment, arms, cap_bytes, measures_whole)
     except Stopped as stop:
         return replace(confirmation(cause, experiment, arms), reason=f"stopped: {stop.reason}")
@@ -63,7 +64,7 @@ def _compared(
         again = yield from _run(experiment, TREATED, range(1, REPEATS))
         arms = replace(arms, treated=(*arms.treated, *again))
     arms = replace(arms, control=(yield from _run(experiment, CONTROLLED, range(more))))
-    if measures_whole and not experiment.lifts_cap:
+    if measures_whole and not experiment.lifts_cap and arms.baseline[0].outcome != FIT:
         arms = replace(arms, whole=(yield from _run(experiment, WHOLE)))
     return arms
 
@@ -73,6 +74,11 @@ def _run(experiment: Experiment, arm: str, numbers: Sequence[int] = (0,)) -> Sea
     values: dict[str, Value] = {"arm": arm, "experiment": experiment.name}
     results = yield tuple(Ask(values=values, repeat=number) for number in numbers)
     return results
+
+
+def _grows_on(arms: Arms) -> bool:
+    """Say whether a run that did not fail grows as before when treated: no control is needed."""
+    return arms.baseline[0].outcome == FIT and growth_of(arms.baseline, arms.treated).is_unchanged
 
 
 def _is_near(result: TrialResult, cap_bytes: int | None) -> bool:

@@ -26,7 +26,9 @@ class Experiment:
     change `hook` with `arguments`. `lifts_cap` runs without the cap that a caller or another
     process put on the memory. `steps` are those that it takes until the cause shows.
     `safety` and `time_factor` order changes that would all do: quality first, then speed; one that
-    only shows a cause, and that nobody would train with, is no remedy.
+    only shows a cause, and that nobody would train with, is no remedy. A cause with `grows` keeps
+    something from step to step (None: it may or may not); `phases` are those in which a cause can
+    run out of memory at all, where it is not all of them.
     """
 
     name: str
@@ -41,6 +43,8 @@ class Experiment:
     arguments: Mapping[str, Value] = field(default_factory=dict)
     lifts_cap: bool = False
     is_remedy: bool = True
+    grows: bool | None = False
+    phases: tuple[str, ...] = ()
     steps: int = 2
     evaluates: bool = False
     saves: bool = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.experiments.growth import cured, growth_of, judged_by_growth, shows_growth
 from oomdoctor.model.trial import (
     CONFIRMED,
     FIT,
@@ -21,6 +22,8 @@ from oomdoctor.record import dataclass
 from oomdoctor.units import format_size
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from oomdoctor.experiments.experiment import Experiment
     from oomdoctor.model.trial import OomIdentity, TrialResult
 
@@ -28,10 +31,14 @@ LEAST_SHARE = 0.10
 """Of the bytes that the baseline needed: a change that saves less helps a run over the edge, as any
 other change of that size would, and does not show that its target was the reason."""
 
+FAR_OFF = 3.0
+"""Of its prediction: a change that saves so much less helps by something else than its cause."""
+
 FACTOR = 1.5
 """By how much a saving may differ from its prediction before the prediction is said to be off."""
 
 _FAILURES = (OOM, HOST_OOM)
+EARLY = ("load", "train step")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +61,7 @@ class Arms:
 def confirmation(cause: str, experiment: Experiment, arms: Arms) -> Confirmation:
     """Judge an experiment."""
     saved, at_least = saving(arms)
+    growth = growth_of(arms.baseline, arms.treated)
     verdict, reason = _judged(experiment, arms, saved, at_least=at_least)
     return Confirmation(
         cause=cause,
@@ -68,7 +76,15 @@ def confirmation(cause: str, experiment: Experiment, arms: Arms) -> Confirmation
         predicted_saving_bytes=arms.predicted_bytes,
         measured_saving_bytes=saved,
         at_least=at_least,
+        growth_bytes=growth.before_bytes,
+        treated_growth_bytes=growth.after_bytes,
+        sites=_sites(arms),
     )
+
+
+def _sites(arms: Arms) -> tuple[str, ...]:
+    runs = (*arms.baseline, *arms.treated, *arms.control)
+    return tuple(dict.fromkeys(site for one in runs for site in one.held_sites))
 
 
 def inconclusive(cause: str, experiment: str, reason: str, *, title: str = "") -> Confirmation:
@@ -78,10 +94,12 @@ def inconclusive(cause: str, experiment: str, reason: str, *, title: str = "") -
     )
 
 
-def baseline_trouble(arms: Arms) -> str | None:
+def baseline_trouble(experiment: Experiment, arms: Arms) -> str | None:
     """Say why the baseline does not show the failure that is to be explained; None: it does."""
     if not arms.baseline:
         return "no baseline was run"
+    if shows_growth(experiment, arms.baseline):
+        return None
     for one in arms.baseline:
         if one.outcome == FIT:
             return "the run as it is does not fail here, so nothing can be proven by mending it"
@@ -137,11 +155,18 @@ def _needed_in(result: TrialResult, phase: str) -> int | None:
 def _judged(
     experiment: Experiment, arms: Arms, saved: int | None, *, at_least: bool
 ) -> tuple[str, str]:
-    trouble = baseline_trouble(arms) or _trouble_of_change(experiment, arms)
+    trouble = baseline_trouble(experiment, arms) or _trouble_of_change(experiment, arms)
     if trouble is not None:
         return INCONCLUSIVE, trouble
+    growth = growth_of(arms.baseline, arms.treated)
+    failed = any(one.outcome in _FAILURES for one in arms.baseline)
+    decided = judged_by_growth(experiment, growth, _worst(arms.treated), failed=failed)
     if any(one.outcome in _FAILURES for one in arms.treated):
-        return _still_fails(experiment, arms)
+        return decided or _still_fails(experiment, arms)
+    if decided is not None:
+        return decided
+    if not failed:
+        return cured(experiment, growth, arms.control)
     if any(one.outcome == FIT for one in arms.control):
         return INCONCLUSIVE, "a change that should not help fits as well: the failure is not stable"
     return _fits(experiment, arms, saved, at_least=at_least)
@@ -154,16 +179,32 @@ def _trouble_of_change(experiment: Experiment, arms: Arms) -> str | None:
         return f"a changed run ended by {odd[0].outcome}: {odd[0].reason}"
     if not arms.treated:
         return "the changed run did not take place"
-    told = [one.interventions.get(experiment.hook or "") for one in arms.treated]
-    if 0 in told:
+    if _was_idle(experiment, arms) and _concerns(experiment, arms):
         return f"the change ({experiment.title}) never took effect in the run"
     return None
+
+
+def _was_idle(experiment: Experiment, arms: Arms) -> bool:
+    """Say whether the change never took effect."""
+    return 0 in [one.interventions.get(experiment.hook or "") for one in arms.treated]
+
+
+def _concerns(experiment: Experiment, arms: Arms) -> bool:
+    """Say whether the failure is where the cause can show: its phases, a step after the first."""
+    phase, steps = _place(arms.baseline[0])
+    if experiment.phases and phase not in experiment.phases:
+        return False
+    return not (experiment.grows and steps == 0 and phase in EARLY)
 
 
 def _still_fails(experiment: Experiment, arms: Arms) -> tuple[str, str]:
     """Judge a treated run that fails: in the same place, or farther on."""
     before, after = arms.baseline[0], next(one for one in arms.treated if one.outcome in _FAILURES)
     same = same_failure(before.identity, after.identity)
+    if same and _place(before) == _place(after) and not _concerns(experiment, arms):
+        phase = _place(before)[0]
+        early = "" if experiment.phases else ", before anything is kept"
+        return REFUTED, f"it fails in its {phase}{early}: {experiment.title} does not matter there"
     if same and _place(before) == _place(after):
         return REFUTED, f"with {experiment.title} it fails in the same place"
     if not same and before.identity and after.identity:
@@ -182,8 +223,15 @@ def _fits(
         share = f"{max(saved, 0) / needed:.0%} of what is needed"
         small = f"that saves only {share}: at the edge any such change helps"
         return INCONCLUSIVE, f"it fits with {experiment.title}, but {small}"
-    reason = f"it fits with {experiment.title}, and fails without"
     predicted = arms.predicted_bytes
+    if saved is not None and predicted and not at_least and saved * FAR_OFF < predicted:
+        far = f"{format_size(max(saved, 0))} where its cause should hold {format_size(predicted)}"
+        return INCONCLUSIVE, f"it fits with {experiment.title}, but that saves only {far}"
+    if not _concerns(experiment, arms) and not any(_effects(experiment, arms)):
+        phase = _place(arms.baseline[0])[0]
+        elsewhere = f"the run as it is fails in its {phase}, where the cause does not show"
+        return INCONCLUSIVE, f"it fits with {experiment.title}, but {elsewhere}"
+    reason = f"it fits with {experiment.title}, and fails without"
     if saved and predicted and _is_off(saved, predicted, at_least=at_least):
         reason += f"; it saves {format_size(saved)} where {format_size(predicted)} were predicted"
     return CONFIRMED, reason
@@ -192,6 +240,15 @@ def _fits(
 def _is_off(saved: int, predicted: int, *, at_least: bool) -> bool:
     """Say whether a saving contradicts its prediction; a lower bound does so from above alone."""
     return saved > predicted * FACTOR or (not at_least and saved < predicted / FACTOR)
+
+
+def _effects(experiment: Experiment, arms: Arms) -> list[int]:
+    """Return how often an injected change took effect in each treated run."""
+    return [one.interventions.get(experiment.hook or "", 0) for one in arms.treated]
+
+
+def _worst(results: Sequence[TrialResult]) -> TrialResult:
+    return next((one for one in results if one.outcome in _FAILURES), results[0])
 
 
 def _place(result: TrialResult) -> tuple[str, int]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.experiments.arms import treated_spec, way_of
 from oomdoctor.experiments.catalogue import experiments_of
-from oomdoctor.record import dataclass
+from oomdoctor.record import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,11 +56,15 @@ class Price:
 def plan(suspects: Sequence[Suspect], subject: Subject) -> tuple[Planned, ...]:
     """Return an experiment for each of the leading suspects, the one that tells most first.
 
-    One that speaks of a single suspect is preferred: it separates it from the others.
+    One that speaks of a single suspect is preferred: it separates it from the others. A changed
+    command of the user's own stands for the first suspect alone.
     """
     leading = [one for one in suspects if one.probability >= LEAST_PROBABILITY][:MOST_CAUSES]
     names = [one.cause for one in leading]
-    planned = [_planned(one, names, subject) for one in leading]
+    ours = replace(subject, treated=None)
+    planned = [
+        _planned(one, names, subject if number == 0 else ours) for number, one in enumerate(leading)
+    ]
     return tuple(sorted(planned, key=_telling))
 
 

@@ -10,7 +10,6 @@ from oomdoctor.experiments.arms import (
     WHOLE,
     baseline_spec,
     control_spec,
-    treated_spec,
     whole_spec,
 )
 from oomdoctor.experiments.confirm import confirm
@@ -63,12 +62,15 @@ class Trials:
 
         `measures_whole` says that the back end has memory for a run without its cap.
         """
-        self._subject = subject
+        self._subject = replace(subject, treated=None)  # which stands for a single suspect
         self._planned = planned
+        self._treated = {
+            one.experiment.name: one.treated for one in planned if one.experiment is not None
+        }
         self._cap_bytes = cap_bytes
         self._measures_whole = measures_whole
         self._wanted = wanted
-        self._remedies = {one.name: one for one in candidates(subject)}
+        self._remedies = {one.name: one for one in candidates(self._subject)}
         planned_too = (one.experiment for one in planned)
         self._known = {one.name: one for one in planned_too if one is not None} | self._remedies
         self.titles = {name: one.title for name, one in self._known.items()}
@@ -90,7 +92,7 @@ class Trials:
         if values[ARM] == CONTROLLED:
             spec = control_spec(self._subject, experiment)
             return replace(spec, values=values, repeat=spec.repeat + ask.repeat)
-        treated = treated_spec(self._subject, experiment)
+        treated = self._treated.get(experiment.name)
         if treated is None:
             raise ValueError(f"{experiment.name} was planned and cannot be done")
         return replace(treated, values=values, repeat=ask.repeat)

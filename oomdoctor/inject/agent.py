@@ -84,6 +84,12 @@ class Agent:
             self._noted.add((name, text))
             self.tell("note", text=f"{name}: {text}")
 
+    def held(self, text: str) -> None:
+        """Tell once where something is kept from step to step."""
+        if ("held", text) not in self._noted:
+            self._noted.add(("held", text))
+            self.tell("held", text=text)
+
     def guarded(self, work: Callable[..., Library]) -> Callable[..., Library]:
         """Return the function as one that never raises: what goes wrong in it is told."""
 

@@ -60,6 +60,17 @@ def in_use_bytes(torch: Library) -> int | None:
     return int(total - free)
 
 
+def held_bytes(agent: Agent) -> int | None:
+    """Return what is allocated just now: what is kept from step to step makes it grow."""
+    if agent.memory is not None:
+        held: int = agent.memory.live_bytes
+        return held
+    if not uses_cuda(agent.torch):
+        return None
+    count = agent.torch.cuda.device_count()
+    return max(int(agent.torch.cuda.memory_allocated(index)) for index in range(count))
+
+
 def settle(torch: Library) -> None:
     """Wait for the card, so that seconds and peaks of a step are the step's own."""
     if uses_cuda(torch) and not torch.cuda.is_current_stream_capturing():

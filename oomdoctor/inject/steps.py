@@ -82,6 +82,7 @@ class Steps:
             number=self.number,
             seconds=seconds,
             tokens=self._tokens or None,
+            held_bytes=meters.held_bytes(self._agent),
             **self._phases.figures(),
         )
         self._last, self._tokens = now, 0

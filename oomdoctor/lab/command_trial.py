@@ -169,6 +169,8 @@ class CommandBackend:
             killed=ending.killed,
             output_path=str(path),
             assumptions=(*((_COUNTED,) if counted else ()), *dict.fromkeys(told.notes)),
+            held_bytes=told.held_bytes(),
+            held_sites=tuple(dict.fromkeys(told.held_sites)),
             interventions={name: told.interventions.get(name, 0) for name in hooks},
             versions=told.versions,
         )

@@ -28,6 +28,7 @@ class Speaker:
         self.steps = 0
         self.step_seconds: list[float] = []
         self.tokens: list[int] = []
+        self.held_bytes: list[int] = []
         self.phases: dict[str, PhasePeak] = {}
         self.is_done = False  # it ended after the steps that were asked for
         self.went_on = False  # it stepped after it had run out of memory
@@ -55,6 +56,7 @@ class Told:
         self.ooms: list[Message] = []
         self.errors: list[Message] = []
         self.notes: list[str] = []
+        self.held_sites: list[str] = []
         self.unmet: set[str] = set()
         self.interventions: dict[str, int] = {}
         self.versions: dict[str, str] = {}
@@ -92,6 +94,8 @@ class Told:
                 self.interventions[name] = max(times, self.interventions.get(name, 0))
             case "note" | "fault":
                 self.notes.append(str(message.get("text") or _fault(message)))
+            case "held":
+                self.held_sites.append(str(message.get("text")))
 
     def _step(self, speaker: Speaker, message: Message) -> None:
         speaker.steps = int(message["number"])
@@ -99,6 +103,8 @@ class Told:
             speaker.step_seconds.append(float(message["seconds"]))
         if message.get("tokens"):
             speaker.tokens.append(int(message["tokens"]))
+        if message.get("held_bytes"):
+            speaker.held_bytes.append(int(message["held_bytes"]))
         speaker.went_on = speaker.went_on or any(one["pid"] == speaker.pid for one in self.ooms)
 
     @property
@@ -139,6 +145,11 @@ class Told:
         for peak in (one for speaker in speakers for one in speaker.phases.values()):
             merged[peak.name] = _merged(merged.get(peak.name), peak)
         return tuple(merged.values())
+
+    def held_bytes(self) -> tuple[int, ...]:
+        """Return what the rank that holds most had allocated after each of its steps."""
+        every = [one.held_bytes for one in self.workers if one.held_bytes]
+        return tuple(max(every, key=max, default=()))
 
     def step_seconds(self) -> float | None:
         """Return the median of a step of the slowest rank, the first step left out."""

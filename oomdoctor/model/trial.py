@@ -118,7 +118,9 @@ class TrialResult:
     `output_path` holds what the trial printed. `assumptions` are what the back end took for
     granted; a simulated figure is never a measured one: `backend` tells. `interventions` counts how
     often each injected change took effect: one that never did has shown nothing. `killed` says
-    that somebody killed the trial, neither we nor the kernel for want of memory.
+    that somebody killed the trial, neither we nor the kernel for want of memory. `held_bytes` is
+    what the rank that held most had allocated after each optimizer step; `held_sites` are places
+    where something was seen to be kept from step to step.
     """
 
     key: str
@@ -143,6 +145,8 @@ class TrialResult:
     killed: bool = False
     output_path: str | None = None
     assumptions: tuple[str, ...] = ()
+    held_bytes: tuple[int, ...] = ()
+    held_sites: tuple[str, ...] = ()
     interventions: Mapping[str, int] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
 
@@ -238,7 +242,9 @@ class Confirmation:
     confirmed, refuted or inconclusive, `reason` says why in one sentence. The predicted saving is
     an estimate, the measured one the difference of what the back end counted; where the baseline
     was cut short by its failure, `at_least` says that it is a lower bound. `whole` is the run as it
-    is without the cap, where there is memory for one.
+    is without the cap, where there is memory for one. `growth_bytes` is what the run as it is holds
+    more after each optimizer step than after the one before, `treated_growth_bytes` the same of the
+    treated run; `sites` are the places in the code where something is seen to be kept.
     """
 
     cause: str
@@ -254,3 +260,6 @@ class Confirmation:
     predicted_saving_bytes: int | None = None
     measured_saving_bytes: int | None = None
     at_least: bool = False
+    growth_bytes: int | None = None
+    treated_growth_bytes: int | None = None
+    sites: tuple[str, ...] = ()

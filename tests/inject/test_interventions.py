@@ -183,7 +183,7 @@ for step in range(2):
 
     result = run(tmp_path, program, steps=0, hooks={"detach": {}})
 
-    assert any("a graph is held by total in" in one for one in result.assumptions)
+    assert any("a graph is held by total in" in one for one in result.held_sites)
 
 
 @needs("transformers")
@@ -242,7 +242,7 @@ def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
     assert result.outcome == "fit"
     assert result.interventions == {"empty-cache": 0, "no-such-thing": 0}
     assert "no-such-thing: no intervention has this name" in result.assumptions
-    assert any("the process uses no card" in one for one in result.assumptions)
+    assert any("the process uses no card" in one for one in result.held_sites)
 
 
 def test_every_intervention_has_a_module(root: Path) -> None:

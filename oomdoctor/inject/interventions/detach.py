@@ -45,7 +45,7 @@ def _tell_holders(agent: Any, torch: Any, frame: Any, loss: Any) -> None:
     for name, value in list(frame.f_locals.items()):
         if value is not loss and _holds_graph(torch, value, loss, _DEEPEST):
             where = f"{frame.f_code.co_filename}:{frame.f_code.co_name}"
-            agent.note("detach", f"a graph is held by {name} in {where}, line {frame.f_lineno}")
+            agent.held(f"a graph is held by {name} in {where}, line {frame.f_lineno}")
 
 
 def _holds_graph(torch: Any, value: Any, loss: Any, deepest: int) -> bool:

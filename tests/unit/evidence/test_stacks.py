@@ -252,3 +252,20 @@ def test_a_frame_without_a_line_number_is_a_frame() -> None:
     assert [(f.path, f.line, f.function) for f in stack.frames] == [
         ("losses/loss.py", None, "gather_topk")
     ]
+
+
+def test_who_counts_memory_for_a_trial_is_no_part_of_the_stack() -> None:
+    text = """\
+Traceback (most recent call last):
+  File "train.py", line 9, in extract
+    return torch.cat(all_features)
+  File "/opt/oomdoctor/inject/counted.py", line 166, in __torch_dispatch__
+    self._memory.note(out)
+  File "/opt/oomdoctor/inject/counted.py", line 89, in _note_tensor
+    raise self._out_of_memory(more)
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.88 MiB.
+"""
+
+    (stack,) = stacks(clean(source_of_text(text)))
+
+    assert [frame.function for frame in stack.frames] == ["extract"]

@@ -118,3 +118,15 @@ def test_the_cap_of_others_is_lifted_where_there_is_one() -> None:
     assert treated is not None
     assert treated.cap_bytes is None
     assert treated_spec(of_command(), experiment) is None
+
+
+def test_a_changed_command_of_the_users_own_stands_for_the_leading_cause_alone() -> None:
+    own = CommandSpec(arguments=("python", "mended.py"), folder=".")
+    causes = suspects(loss_graph_retained=0.5, python_list_holds_gpu_tensors=0.4)
+
+    made = plan(causes, of_command(treated=own))
+
+    assert {one.suspect.cause: one.way for one in made} == {
+        "loss-graph-retained": "your own changed command",
+        "python-list-holds-gpu-tensors": "",
+    }
