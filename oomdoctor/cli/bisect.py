@@ -167,13 +167,14 @@ def command(**values: object) -> int:
         say(f"written to {asked['output']}")
     if outcome.refused is not None:
         raise outcome.refused
-    return int(_exit(outcome))
+    return int(_exit(outcome, is_of_speed=asked["objective"] != OBJECTIVES[0]))
 
 
-def _exit(outcome: Outcome) -> ExitCode:
+def _exit(outcome: Outcome, *, is_of_speed: bool) -> ExitCode:
     if outcome.interrupted:
         return ExitCode.INTERRUPTED
-    return ExitCode.DONE if outcome.made.proven else ExitCode.INCONCLUSIVE
+    unanswered = is_of_speed and outcome.made.best is None
+    return ExitCode.DONE if outcome.made.proven and not unanswered else ExitCode.INCONCLUSIVE
 
 
 def _rendered(outcome: Outcome, asked: Asked) -> str:

@@ -50,6 +50,8 @@ def values_words(values: Mapping[str, Value]) -> str:
 def outcome_words(result: TrialResult) -> str:
     """Print an outcome with the rank that failed first."""
     words = OUTCOMES.get(result.outcome, result.outcome)
+    if result.outcome == CRASH and result.exit_code == 0:  # it ended well, and showed nothing
+        words = "tells nothing"
     if result.outcome in (FIT, OOM, HOST_OOM) or not result.reason:
         return (
             words if result.rank is None or result.ranks < 2 else f"{words} on rank {result.rank}"

@@ -233,6 +233,17 @@ def test_a_script_is_bisected_as_it_is(
     assert output.startswith("step ")
 
 
+def test_a_search_for_speed_without_a_speed_is_not_answered(
+    run_python: RunPython, tmp_path: Path
+) -> None:
+    asked = ("--axis", "batch=1..2", "--backend", "cpu", "--objective", "tokens-per-second")
+
+    done = bisect(run_python, tmp_path, *asked, "--", sys.executable, "-c", "", "{batch}")
+
+    assert done.returncode == 4
+    assert "no trial told how many tokens it did in a second" in done.stdout.decode()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -24,7 +24,7 @@ from oomdoctor.model.trial import (
 from oomdoctor.record import replace
 from oomdoctor.render.bisect_json import to_json
 from oomdoctor.render.bisect_page import bisect_page, edge_words
-from oomdoctor.render.bisect_words import figures_words
+from oomdoctor.render.bisect_words import figures_words, outcome_words
 from oomdoctor.render.html import page_html
 from oomdoctor.render.layout import plain
 from oomdoctor.render.page_markdown import page_markdown
@@ -138,6 +138,11 @@ def test_what_trials_that_fit_leave_open_is_told_once() -> None:
     text = shown(replace(MADE, trials=(*open_, trial(9))))
 
     assert text.count("Of trials 1, 2: nothing was measured.") == 1
+
+
+@pytest.mark.parametrize(("code", "expected"), [(0, "tells nothing: x"), (1, "crashed: x")])
+def test_a_program_that_ended_well_is_not_said_to_have_crashed(code: int, expected: str) -> None:
+    assert expected == outcome_words(trial(8, CRASH, exit_code=code, reason="x"))
 
 
 def test_an_axis_that_changes_nothing_is_pointed_out() -> None:
