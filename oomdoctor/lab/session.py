@@ -53,6 +53,7 @@ _ENVIRONMENT = {
     "TRANSFORMERS_OFFLINE": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "TOKENIZERS_PARALLELISM": "false",
+    "DS_ACCELERATOR": "cuda",  # DeepSpeed asks once, whoever imports it first
     "TRANSFORMERS_VERBOSITY": "error",
     "CUDA_VISIBLE_DEVICES": "",
     "PYTHONUNBUFFERED": "1",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tests.worker.ledger import Watching
 
 HERE = Path(__file__).parent
+os.environ.setdefault("DS_ACCELERATOR", "cuda")  # DeepSpeed asks once, when anybody imports it
 collect_ignore_glob = [] if find_spec("torch") and find_spec("transformers") else ["test_*.py"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from oomdoctor.record import replace
 from oomdoctor.worker.errors import UnsupportedError
 from oomdoctor.worker.run.strategy import Single
 from oomdoctor.worker.sharding import group
+from oomdoctor.worker.sharding.host import unwritten
 from oomdoctor.worker.sharding.zero_config import STAGES, config_of
 
 if TYPE_CHECKING:
@@ -40,12 +41,16 @@ class Zero(Single):
         self._stage = STAGES[job.sharding.kind]
         self._engine: Any = None
         self.offloads = job.optimizer is not None and job.optimizer.offload is not None
+        self._spared = ExitStack()
+        if self.offloads or job.sharding.offload_params:
+            self._spared.enter_context(unwritten())
         self._linear = torch.nn.functional.linear  # stage 3 puts its own in the place, for good
         group.enter(job.sharding.ranks)
         self._deepspeed = _library()
 
     def close(self) -> None:
-        """Leave the group, and give torch its own `linear` back."""
+        """Leave the group, and give torch its own functions back."""
+        self._spared.close()
         torch.nn.functional.linear = self._linear
         self._engine = None
         group.leave()
