@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from contextlib import contextmanager
@@ -64,7 +65,8 @@ def _line(done: int, total: int | None) -> str:
 @contextmanager
 def bar_for(*, quiet: bool) -> Iterator[Bar | None]:
     """Give a progress bar where somebody watches standard error, and take it away at the end."""
-    if quiet or sys.stderr is None or not sys.stderr.isatty():
+    watched = sys.stderr is not None and sys.stderr.isatty()
+    if quiet or not watched or os.environ.get("TERM") == "dumb":
         yield None
         return
     bar = Bar(sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from contextlib import contextmanager
@@ -16,9 +17,9 @@ _LONGEST = 100
 
 @contextmanager
 def steps_for(*, quiet: bool) -> Iterator[Callable[..., None]]:
-    """Give what tells a step; it says nothing where nobody watches."""
+    """Give what tells a step; it says nothing where nobody watches, or on paper."""
     stream = sys.stderr
-    if quiet or stream is None or not stream.isatty():
+    if quiet or stream is None or not stream.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda *_: None
         return
     begun = time.monotonic()

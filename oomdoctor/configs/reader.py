@@ -57,7 +57,11 @@ def read_config(text: str, *, name: str, path: str | None = None) -> tuple[Confi
     except SyntaxFault as fault:
         place = Location(path=path or name, line=fault.line, column=fault.column)
         if isinstance(fault, TooMuch):
-            raise SizeError(fault.message, location=place) from None
+            raise SizeError(
+                fault.message,
+                location=place,
+                hint="give the config of one run; no trainer reads one that is larger",
+            ) from None
         raise InputError(fault.message, location=place, hint=_hint(kind)) from None
     return _readings(read, text, name, path)
 

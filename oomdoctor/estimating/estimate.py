@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.errors import OomdoctorError
+from oomdoctor.errors import InputError, OomdoctorError
 from oomdoctor.estimating.cards import usual_cards
 from oomdoctor.estimating.limits import limits, rates
 from oomdoctor.estimating.table import axes, table
@@ -132,11 +132,21 @@ def _verdicts(
 
 def _check_settings(texts: Sequence[str]) -> None:
     """Refuse settings in the words of torch, before anything takes its time."""
-    if texts:
-        from oomdoctor.memory.allocator_settings import read_settings
+    for text in texts:
+        _check(text)
 
-        for text in texts:
-            read_settings(text)
+
+def _check(text: str) -> None:
+    from oomdoctor.memory.allocator_settings import read_settings
+
+    try:
+        read_settings(text)
+    except InputError as error:
+        raise InputError(
+            f"--alloc-conf {text!r}: {error.message}",
+            hint="PyTorch refuses it in these words; settings are KEY:VALUE with commas, such as"
+            " expandable_segments:True,max_split_size_mb:128",
+        ) from error
 
 
 def _device(engine: Engine) -> str:

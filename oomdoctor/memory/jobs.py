@@ -92,7 +92,7 @@ def _job(said: Said, model: ModelSpec) -> Job:
     amp = jobs_run.autocast_of(said) if trains else None
     if trains and said.flag("train.frozen_layers"):
         said.lack("which parameters are trained: training of some layers alone is not described")
-    return Job(
+    made = Job(
         model=model,
         task=task,
         method=_method(adapter=lora is not None, quantised=quant is not None),
@@ -128,6 +128,8 @@ def _job(said: Said, model: ModelSpec) -> Job:
         framework=jobs_task.framework_of(said, task),
         versions=jobs_run.versions_of(said),
     )
+    jobs_method.tell_unpacked(said, made)
+    return made
 
 
 def _method(*, adapter: bool, quantised: bool) -> str:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.facts.derive_lint_memory import at_least
 from oomdoctor.facts.lora_modules import own_targets, usual_targets
+from oomdoctor.memory.formula_params import packs_plain_alone
 from oomdoctor.memory.formula_shape import shape_of
 from oomdoctor.model.job import LoraSpec, OptimizerSpec, QuantSpec
 
 if TYPE_CHECKING:
     from oomdoctor.memory.jobs_book import Said
-    from oomdoctor.model.job import ModelSpec
+    from oomdoctor.model.job import Job, ModelSpec
 
 _TORCHTUNE = {"output_proj": "o_proj", "output": "lm_head"}
 _KINDS = {"bnb8": "int8", "gptq": "gptq", "awq": "awq", "fp8": "fp8"}
@@ -38,6 +39,17 @@ def quant_of(said: Said) -> QuantSpec | None:
         compute_dtype=compute if compute in ("bf16", "fp16", "fp32") else "bf16",
         prepared=_prepared(said, name),
     )
+
+
+def tell_unpacked(said: Said, job: Job) -> None:
+    """Say which large weights bitsandbytes leaves in 16 bits, as both engines count them."""
+    if job.task == "serving" or not packs_plain_alone(job):
+        return
+    why = "packs torch's own linear layers alone; transformers 4 packed them"
+    if job.model.config.get("model_type") == "falcon":
+        said.assume(f"Falcon's linear layers in 16 bits (bitsandbytes under transformers 5 {why})")
+    elif shape_of(job.model.config).experts:
+        said.assume(f"experts in 16 bits (bitsandbytes under transformers 5 {why})")
 
 
 def _prepared(said: Said, name: str) -> bool:

@@ -71,7 +71,7 @@ def test_settings_are_compared_with_the_defaults() -> None:
 
 
 def test_settings_that_torch_refuses_are_refused() -> None:
-    with pytest.raises(InputError, match="Unrecognized key"):
+    with pytest.raises(InputError, match="--alloc-conf 'expandable:True': Unrecognized key"):
         estimated(alloc_confs=("expandable:True",))
 
 

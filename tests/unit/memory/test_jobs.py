@@ -279,3 +279,21 @@ def test_an_engine_on_the_trainers_card_has_its_share_and_a_server_none() -> Non
     assert job(**said).engine_share == 0.3
     assert job(**said, env__trl="0.17.0").engine_share is None
     assert job(job__framework="trl", job__task="grpo").engine_share is None
+
+
+@pytest.mark.parametrize(
+    ("model", "version", "says"),
+    [
+        ("tiiuae/falcon-7b", "5.24.0", "Falcon's linear layers in 16 bits"),
+        ("tiiuae/falcon-7b", "4.57.0", ""),
+        ("mistralai/Mixtral-8x7B-v0.1", "5.24.0", "experts in 16 bits"),
+        (LLAMA, "5.24.0", ""),
+    ],
+)
+def test_weights_that_stay_wide_beside_a_quantised_base_are_told(
+    model: str, version: str, says: str
+) -> None:
+    found = reading(model__name=model, quant__kind="bnb4", lora__on=True, env__transformers=version)
+
+    told = [one for one in found.assumptions if "in 16 bits (bitsandbytes" in one]
+    assert [one.startswith(says) for one in told] == ([True] if says else [])
