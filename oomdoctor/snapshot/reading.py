@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import zlib
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import InputError, Location
@@ -12,6 +14,7 @@ from oomdoctor.snapshot.pickles import load_pickle
 from oomdoctor.snapshot.shapes import snapshot_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import BinaryIO
 
     from oomdoctor.snapshot.shapes import Snapshot
@@ -31,9 +34,26 @@ def read_snapshot(path: str, *, most_bytes: int = MOST_BYTES) -> Snapshot:
         raise InputError(f"cannot read: {what}", location=Location(path=path)) from error
     try:
         data = _unpacked(data, most_bytes)
-        return snapshot_of(_plain(data), len(data))
+        with uncollected():
+            return _read(data)
     except InputError as error:
         raise InputError(error.message, location=Location(path=path), hint=error.hint) from error
+
+
+def _read(data: bytes) -> Snapshot:
+    return snapshot_of(_plain(data), len(data), consume=True)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Keep Python from looking for cycles, which plain values do not have, again and again."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _whole(file: BinaryIO, most_bytes: int) -> bytes:

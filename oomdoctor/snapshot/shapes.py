@@ -103,10 +103,11 @@ class Snapshot:
     annotations: tuple[Annotation, ...] = ()
 
 
-def snapshot_of(plain: object, data_bytes: int | None = None) -> Snapshot:
+def snapshot_of(plain: object, data_bytes: int | None = None, *, consume: bool = False) -> Snapshot:
     """Read the values of a snapshot; InputError where they are not those of one.
 
-    `data_bytes` is the size of the file: it cannot hold more objects than fit into it.
+    `data_bytes` is the size of the file: it cannot hold more objects than fit into it. With
+    `consume`, the events are taken out of the values while they are read, for want of memory.
     """
     if isinstance(plain, list):  # `memory_snapshot()`: the segments alone
         plain = {"segments": plain, "device_traces": []}
@@ -121,7 +122,7 @@ def snapshot_of(plain: object, data_bytes: int | None = None) -> Snapshot:
     budget.spend(len(listed))
     segments = [(_number(one, "device", 0), _segment(one, table, budget)) for one in listed]
     lists = _list(plain, "device_traces", [])
-    traces = [_trace(one, at, table, budget) for at, one in enumerate(lists)]
+    traces = [_trace(one, at, table, budget, consume=consume) for at, one in enumerate(lists)]
     last = max([number + 1 for number, _ in segments] + [len(traces)], default=0)
     if last > len(segments) + len(traces):
         raise InputError("a segment belongs to a device that there cannot be")
@@ -142,31 +143,36 @@ def snapshot_of(plain: object, data_bytes: int | None = None) -> Snapshot:
     )
 
 
-def _trace(entries: object, at: int, table: StackTable, budget: Budget) -> dict[str, Any]:
+def _trace(
+    entries: object, at: int, table: StackTable, budget: Budget, *, consume: bool
+) -> dict[str, Any]:
     """Return the events of a device, with their stacks, times and notes."""
     if not isinstance(entries, list):
         raise InputError(f"device_traces[{at}] is no list")
     budget.spend(len(entries))
+    events, stacks, times = [], array("I"), array("q")
+    notes: list[str] = []
     try:
-        return {
-            "events": tuple(_event(one) for one in entries),
-            "stacks": array("I", (table.number(one.get("frames")) for one in entries)),
-            "times_us": array("q", (_time(one.get("time_us")) for one in entries)),
-            "notes": _notes(entries),
-        }
+        for number, one in enumerate(entries):
+            events.append(_event(one))
+            stacks.append(table.number(one.get("frames")))
+            times.append(_time(one.get("time_us")))
+            notes.append(str(one.get("user_metadata") or ""))
+            if consume:
+                entries[number] = None
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"device_traces[{at}] has an event without {error}") from error
+    return {
+        "events": tuple(events),
+        "stacks": stacks,
+        "times_us": times,
+        "notes": tuple(notes) if any(notes) else (),
+    }
 
 
 def _time(value: object) -> int:
     """Return the time of an event, 0 where there is none that a clock can show."""
     return value if type(value) is int and 0 <= value < LIMIT >> 1 else 0
-
-
-def _notes(entries: list[dict[str, Any]]) -> tuple[str, ...]:
-    """Return what the user noted for each event, nothing where no event has a note."""
-    notes = tuple(str(one.get("user_metadata") or "") for one in entries)
-    return notes if any(notes) else ()
 
 
 def _annotations(listed: object) -> tuple[Annotation, ...]:

@@ -90,35 +90,38 @@ class StackTable:
         self.stacks: list[Stack] = [NO_STACK]
         self._budget = budget
         self._numbers: dict[Stack, int] = {NO_STACK: 0}
-        self._by_list: dict[int, int] = {}
-        self._by_frame: dict[int, tuple[Frame | None, bool]] = {}
+        self._by_frames: dict[tuple[int, ...], int] = {}
+        self._known: dict[int, tuple[object, Frame | None, bool]] = {}
 
     def number(self, frames: object) -> int:
-        """Return the number of a list of frames; one that is not empty must outlive the table."""
+        """Return the number of a list of frames.
+
+        Frames are told apart by where they lie in memory, so the table keeps them.
+        """
         if not frames:
             return 0
-        known = self._by_list.get(id(frames))
-        if known is not None:
-            return known
         if not isinstance(frames, list):
             raise InputError(f"`frames` is no list but {type(frames).__name__}")
         self._budget.spend(len(frames), NAMED_BYTES)
-        stack = self._read(frames)
-        number = self._numbers.setdefault(stack, len(self.stacks))
-        if number == len(self.stacks):
-            self.stacks.append(stack)
-        self._by_list[id(frames)] = number
+        places = tuple(map(id, frames))
+        number = self._by_frames.get(places)
+        if number is None:
+            stack = self._read(frames)
+            number = self._numbers.setdefault(stack, len(self.stacks))
+            if number == len(self.stacks):
+                self.stacks.append(stack)
+            self._by_frames[places] = number
         return number
 
     def _read(self, frames: Iterable[object]) -> Stack:
         kept, backward = [], False
         for plain in frames:
-            known = self._by_frame.get(id(plain))
+            known = self._known.get(id(plain))
             if known is None:
-                known = self._by_frame[id(plain)] = _frame(plain)
-            if known[0] is not None:
-                kept.append(known[0])
-            backward = backward or known[1]
+                known = self._known[id(plain)] = (plain, *_frame(plain))
+            if known[1] is not None:
+                kept.append(known[1])
+            backward = backward or known[2]
         return Stack(tuple(kept), backward)
 
 
