@@ -208,7 +208,7 @@ def _without_torch(backend: str) -> UsageError:
     return UsageError(
         f"--backend {backend} builds the job with torch, which is not installed beside oomdoctor",
         hint="`pip install 'oomdoctor[lab]'` brings it, --python FILE names an interpreter that has"
-        " it, and --backend formula computes without it",
+        " it, and `bisect --backend formula` computes without it",
     )
 
 
