@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from oomdoctor.lab.classify import kernel_kills
+from oomdoctor.lab.host_use import proportional_bytes
 from oomdoctor.lab.job_values import job_of
 from oomdoctor.lab.keys import key_of
 from oomdoctor.lab.protocol import Progress, RunRequest, RunResult
@@ -22,6 +23,7 @@ from oomdoctor.model.trial import (
     TrialResult,
 )
 from oomdoctor.record import replace
+from oomdoctor.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 LONGEST_S = 600.0
 HOST, CPU = "host", "cpu"
+_OVER_THE_CAP = OomIdentity(backend=HOST, exception="cap")
+_LOOK_S = 0.2
 OUTPUT = "output.log"
 _DEVICES = {"cuda": "cuda", "cuda-twin": "cuda", "virtual": "cuda", "cpu": "cpu"}
 _SEEN = "CUDA_VISIBLE_DEVICES"  # a session hides the cards unless told otherwise
@@ -83,22 +87,26 @@ class JobBackend:
         if self._twin is not None:
             job, cap = self._twin(job, cap)
         began, before = time.monotonic(), self._kernel_kills()
+        limit = _HostLimit(spec.host_cap_bytes, self._stop)
         session = WorkerSession(
             python=self._python,
             environment=self._environment,
             progress=hear,
             seconds=spec.seconds or LONGEST_S,
-            stop=self._stop,
+            stop=limit.reason,
             output=self._output_of(spec),
         )
         request = RunRequest(job=job, device=self._device, cap_bytes=cap, steps=spec.steps)
         with session:
+            limit.pid = session.pid
             if self._hear_process is not None and session.pid is not None:
                 self._hear_process(session.pid)
             try:
                 answer = session.ask(request)
             except WorkerError as error:
                 ended = self._ended(spec, error, session.heard, time.monotonic() - began)
+                if limit.is_passed:
+                    return replace(ended, outcome=HOST_OOM, identity=_OVER_THE_CAP)
                 return _judged(ended, before, self._kernel_kills())
             versions = session.hello.versions if session.hello else {}
         if not isinstance(answer, RunResult):
@@ -155,6 +163,28 @@ class JobBackend:
             output_path=self._output_path(spec),
         )
         return with_phases(made, () if heard is None else heard.phases)
+
+
+class _HostLimit:
+    """Ends a trial whose worker holds more of the host than it was given, or for another reason."""
+
+    def __init__(self, cap_bytes: int | None, stop: Callable[[], str | None]) -> None:
+        self.pid: int | None = None
+        self.is_passed = False
+        self._cap_bytes = cap_bytes
+        self._stop = stop
+        self._next = 0.0
+
+    def reason(self) -> str | None:
+        """Return why the trial has to end."""
+        if self._cap_bytes is not None and self.pid is not None and time.monotonic() >= self._next:
+            self._next = time.monotonic() + _LOOK_S
+            held = proportional_bytes(self.pid)
+            if held > self._cap_bytes:
+                self.is_passed = True
+                given = format_size(self._cap_bytes)
+                return f"its process held {format_size(held)} on the host, of {given} given to it"
+        return self._stop()
 
 
 def _judged(result: TrialResult, before: int | None, after: int | None) -> TrialResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,7 +11,7 @@ from oomdoctor.lab.job_values import job_at
 from oomdoctor.lab.session import WorkerSession
 from oomdoctor.lab.simulate_trial import SimulateBackend
 from oomdoctor.model.job import CardSpec
-from oomdoctor.model.trial import CRASH, FIT, OOM, TIMEOUT, TrialSpec
+from oomdoctor.model.trial import CRASH, FIT, HOST_OOM, OOM, TIMEOUT, TrialSpec
 from oomdoctor.record import replace
 from tests.worker.jobs import JOB, PARAMETERS
 
@@ -24,7 +24,7 @@ MIB = 1 << 20
 CARD = CardSpec(name="A100", capability=(8, 0), processors=108, total_bytes=80 << 30)
 
 
-def trial(rows: int, **more: object) -> TrialSpec:
+def trial(rows: int, **more: Any) -> TrialSpec:
     job = job_at(JOB, {"batch": rows, "seq": 64})
     return replace(TrialSpec(values={"batch": rows}, job=job), **more)
 
@@ -73,6 +73,15 @@ def test_a_trial_that_takes_too_long_is_a_time_out() -> None:
     result = run(trial(2, seconds=0.05))
 
     assert result.outcome == TIMEOUT
+
+
+def test_a_trial_that_takes_too_much_of_the_host_is_ended_as_that() -> None:
+    result = run(trial(2, host_cap_bytes=20 * MIB))
+
+    assert result.outcome == HOST_OOM
+    assert result.identity is not None
+    assert result.identity.backend == "host"
+    assert "of 20.00 MiB given to it" in result.reason
 
 
 def test_a_job_that_cannot_be_built_is_a_crash_with_its_reason() -> None:
