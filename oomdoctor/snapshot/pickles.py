@@ -48,9 +48,9 @@ NAMES = {
 def _run() -> re.Pattern[bytes]:
     """Match instructions that need no look at their operands."""
     longs = rb"|".join(b"%b.{%d}" % (re.escape(bytes([n])), n) for n in range(10))
-    number = rb"(?:K.|M..|J.{4}|\x8a(?:" + longs + rb"))"
+    number = rb"(?:K.|M..|J.{4}|\x8a(?:" + longs + rb"))(?:\x95.{8})?"  # a frame may begin here
     several = rb"".join(
-        b"|" + number + b"{%d}" % n + sign
+        b"|" + b"(?:" + number + b"){%d}" % n + sign
         for n, sign in ((1, rb"\x85"), (2, rb"\x86"), (3, rb"\x87"))
     )
     one = rb"[\]}()NueasMEMO]".replace(b"MEMO", rb"\x88\x89\x94dl")

@@ -154,3 +154,23 @@ def test_a_changed_byte_gives_values_or_a_clear_error(at: int, value: int, cut: 
         load_pickle(bytes(data))
     except InputError:
         pass
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "value"),
+    [
+        (b"K\x01", b"\x85", (1,)),
+        (b"K\x01K\x02", b"\x86", (1, 2)),
+        (b"K\x01", b"K\x02\x86", (1, 2)),
+        (b"K\x01", b"J\xff\xff\xff\x7fM\x00\x01\x87", (1, 0x7FFFFFFF, 256)),
+    ],
+)
+def test_a_frame_may_begin_within_a_tuple(
+    before: bytes, behind: bytes, value: tuple[int, ...]
+) -> None:
+    """A pickler begins a new frame every 64 KiB, wherever that is."""
+    rest = behind + b"\x94a."
+
+    data = b"\x80\x04]\x94" + before + b"\x95" + struct.pack("<Q", len(rest)) + rest
+
+    assert load_pickle(data) == [value]
