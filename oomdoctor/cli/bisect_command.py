@@ -91,13 +91,20 @@ def template_of(
     return CommandTemplate(tuple(arguments), given, str(Path.cwd()))
 
 
-def check_edits(template: CommandTemplate, values: Mapping[str, Value]) -> None:
-    """Make the edits of one trial and throw them away; InputError where one cannot be made."""
-    if template.edits:
-        from oomdoctor.lab.edits import with_copies
+def check_edits(template: CommandTemplate, values: Mapping[str, Value]) -> tuple[str, ...]:
+    """Make the edits of one trial and throw them away; InputError where one cannot be made.
 
-        with TemporaryDirectory() as folder:
-            with_copies(template.at(values), Path(folder))
+    Return notes on keys that the configs do not have: perhaps nothing reads them.
+    """
+    if not template.edits:
+        return ()
+    from oomdoctor.lab.edits import keys_added, with_copies
+
+    command = template.at(values)
+    with TemporaryDirectory() as folder:
+        with_copies(command, Path(folder))
+    added = keys_added(command)
+    return tuple(f"Not in the file before, trials add it: {one}" for one in added)
 
 
 def check_start(program: str) -> None:

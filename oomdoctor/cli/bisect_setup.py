@@ -119,6 +119,7 @@ def setup_of(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Setup:
     axes = axes_of(asked["axis"])
     job, cards = _described(values, needed=not words, stdin=stdin)
     template = template_of(words, asked["edit"], [one.name for one in axes]) if words else None
+    added: tuple[str, ...] = ()
     if template is None:
         if asked["edit"]:
             raise click.UsageError("--edit changes what a command reads, and there is no command")
@@ -129,7 +130,7 @@ def setup_of(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Setup:
         for one in axes:
             name_in_job(one.name)
     else:
-        check_edits(template, {one.name: one.value(0) for one in axes})
+        added = check_edits(template, {one.name: one.value(0) for one in axes})
     backend, notes = _backend(asked, has_command=bool(words))
     if asked["objective"] == SPEED and backend in TIMELESS:
         raise click.UsageError(
@@ -150,7 +151,7 @@ def setup_of(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Setup:
         steps=asked["steps"],
         evaluates=asked["evaluates"],
         saves=asked["saves"],
-        notes=notes,
+        notes=(*notes, *added),
     )
 
 

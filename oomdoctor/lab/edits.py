@@ -74,6 +74,17 @@ def with_copies(command: CommandSpec, folder: Path) -> CommandSpec:
     return replace(command, arguments=tuple(arguments), environment=environment, edits=())
 
 
+def keys_added(command: CommandSpec) -> tuple[str, ...]:
+    """Return the edited keys that a config does not have by itself, each with its file."""
+    found = []
+    for edit in command.edits:
+        path = Path(command.folder) / edit.path
+        there, _ = _editor(path.suffix.lower()).held(path.read_text(encoding="utf-8"), edit.key)
+        if not there:
+            found.append(f"{edit.key} of {edit.path}")
+    return tuple(found)
+
+
 def _filled(text: str, values: Mapping[str, Value]) -> str:
     for name, value in values.items():
         text = text.replace("{" + name + "}", str(value))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from oomdoctor.errors import InputError
-from oomdoctor.lab.edits import filled, with_copies
+from oomdoctor.lab.edits import filled, keys_added, with_copies
 from oomdoctor.model.trial import CommandSpec, FileEdit
 
 if TYPE_CHECKING:
@@ -106,3 +106,21 @@ def test_a_file_that_cannot_be_edited_is_an_error_that_names_it(
         with_copies(command, tmp_path / "trial")
 
     assert name in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.yaml", "train:\n  batch: 4\n"),
+        ("a.json", '{"train": {"batch": 4}}'),
+        ("a.toml", "[train]\nbatch = 4\n"),
+    ],
+)
+def test_a_key_that_a_config_does_not_have_is_named(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    keys = ("train.batch", "train.bath")
+    edits = tuple(FileEdit(path=name, key=key, value=8) for key in keys)
+
+    found = keys_added(CommandSpec(arguments=(name,), folder=str(tmp_path), edits=edits))
+
+    assert found == (f"train.bath of {name}",)
