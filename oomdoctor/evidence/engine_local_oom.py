@@ -14,6 +14,7 @@ r"""Memory texts of engines that people run on their own cards, and of diffusion
     flux alloc runtime params backend buffer failed, num_tensors 780
     RuntimeError: No enough gpu memory for runtime.
     Prefill out of memory. Try to lower your batch size.
+    ValueError: Some modules are dispatched on the CPU or the disk. Make sure you have enough ...
     D:\DmlExecutionProvider\src\Allocator.cpp(9): Exception(1) tid(3c) 8007000E Not enough ...
 """
 
@@ -128,6 +129,17 @@ SIGNS: tuple[Sign, ...] = (
         "other",
         "engine",
         family="kv",
+    ),
+    Sign(
+        ("modules are dispatched on the cpu",),
+        r"[Ss]ome modules are dispatched on the CPU or the disk\. Make sure you have enough",
+        "gpu-oom",
+        (
+            ("oom.seen", True),
+            ("oom.backend", "other"),
+            ("oom.form", "engine"),
+            ("run.phase", "load"),
+        ),
     ),
     gpu(
         ("8007000e",),

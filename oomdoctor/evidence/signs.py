@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.events import QUOTE_CHARS, Event, absurd_fact, fact, line_quote, part_quote
+from oomdoctor.evidence.frames import frame_head
 from oomdoctor.model.core import Failure
 from oomdoctor.record import NamedTuple, replace
 from oomdoctor.units import parse_size
@@ -27,6 +28,7 @@ _CODE = (
     r"\s*(?:\[?(?:rank)?\d{1,4}\]?:\s{1,8})?"
     r"(?:raise|except|if|elif|assert|return|print|warnings\.warn|#|//)\b"
 )
+_RAISE = r"\s*raise \w[\w.]*\(\s*f?[\x22\x27]"
 _KEYS = {
     "requested": "oom.requested",
     "capacity": "oom.capacity",
@@ -121,6 +123,24 @@ def _first(haystack: Haystack, index: int, signs: Sequence[Sign]) -> Hit | None:
             if found:
                 return None if _compiled(_CODE).match(text) else Hit(index, sign, found)
     return None
+
+
+def raised(haystack: Haystack, signs: Sequence[Sign]) -> Iterator[Hit]:
+    """Yield the last `raise` of a traceback that was cut before the message that it raises."""
+    lines = haystack.document.lines
+    present = [sign for sign in signs if any(haystack.has(one) for one in sign.literals)]
+    literals = {one for sign in present for one in sign.literals}
+    for index in sorted(haystack.telling(literals), reverse=True) if literals else ():
+        text = lines[index].text
+        if not index or not _compiled(_RAISE).match(text):
+            continue
+        if frame_head(lines[index - 1].text) is None:
+            continue
+        for sign in present:
+            found = _compiled(sign.pattern).search(text[:TRAIL])
+            if found:
+                yield Hit(index, sign, found)
+                return
 
 
 def event_of(document: Document, hit: Hit, *, extra: Sequence[Fact] = ()) -> Event:

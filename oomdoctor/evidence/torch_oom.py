@@ -27,7 +27,7 @@ from oomdoctor.evidence import (
 from oomdoctor.evidence.events import Event, absorb, fact, merged
 from oomdoctor.evidence.haystack import LAST_LINES, MOST_LINES, haystack_of
 from oomdoctor.evidence.recovery import unanswered
-from oomdoctor.evidence.signs import event_of, hits
+from oomdoctor.evidence.signs import event_of, hits, raised
 from oomdoctor.evidence.work_lines import WorkLines
 from oomdoctor.model.core import Reading
 from oomdoctor.record import replace
@@ -88,6 +88,8 @@ def read(document: Document) -> Reading:
     if not any(event.failure.kind == "gpu-oom" for event in events):
         spoken = frozenset(at for event in told for at in range(event.first, event.last + 1))
         events = merged([*events, *plain_oom.events_in(haystack, spoken)])
+    if not events:
+        events = [event_of(document, hit) for hit in raised(haystack, SIGNS)]
     asserted = min(haystack.lines_with(_ASSERTED), default=len(document.lines))
     events = [_pinned(document, _follower(haystack, event, asserted)) for event in events]
     if any(event.family == "ggml" for event in events):

@@ -18,6 +18,8 @@ CAPACITY_ALLOWANCE = 0.04
 FIT_MARGIN = 128 * MIB
 """A full card shows so much free that no segment can be had of."""
 FIT_SHARE = 0.25
+TWIN_SHARE = 0.1
+"""Processes of one program differ by caches and contexts, not by more than this."""
 
 
 @derives("torch.reserved", reads=("torch.allocated", "torch.reserved_unallocated"))
@@ -163,6 +165,26 @@ def listed_is_self(facts: Inputs) -> Outcome | None:
     return None
 
 
+@derives(
+    "balance.listed_twins",
+    reads=(
+        "oom.this_process",
+        "oom.largest_process",
+        "oom.listed_processes",
+        "oom.listed_processes_bytes",
+    ),
+)
+def listed_twins(facts: Inputs) -> Outcome | None:
+    """Whether each listed process holds about as much as this one: copies of one program."""
+    count = facts.whole("oom.listed_processes")
+    if not count:
+        return None
+    own, largest = facts.whole("oom.this_process"), facts.whole("oom.largest_process")
+    mean = facts.whole("oom.listed_processes_bytes") / count
+    same = abs(largest - own) <= TWIN_SHARE * own and abs(mean - own) <= TWIN_SHARE * own
+    return Outcome(same, "largest and mean listed process against this process")
+
+
 @derives("balance.outside", reads=("oom.capacity", "oom.free", "torch.reserved"))
 def outside(facts: Inputs) -> Outcome:
     """Capacity - free - reserved: contexts, libraries and other processes together."""
@@ -254,6 +276,7 @@ STEPS = (
     shortfall,
     request_fits_free,
     listed_is_self,
+    listed_twins,
     outside,
     context,
     foreign,

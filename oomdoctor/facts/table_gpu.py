@@ -67,6 +67,7 @@ ROWS = (
     ),
     ratio("balance.foreign_low_share", "balance.foreign_low as a share of the capacity."),
     boolean("balance.listed_is_self", "The single 'Process N' clause is this process (by size)."),
+    boolean("balance.listed_twins", "Every listed process holds about as much as this one."),
     ratio("balance.allocated_share", "Allocated as a share of the capacity."),
     ratio("balance.cache_share", "Reserved-but-unallocated as a share of the capacity."),
     ratio("balance.request_share", "Requested as a share of the capacity."),

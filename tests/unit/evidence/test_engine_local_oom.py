@@ -39,6 +39,14 @@ MIB = 1 << 20
             "other",
             2147483648,
         ),
+        (
+            (
+                "ValueError: Some modules are dispatched on the CPU or the disk. Make sure you have"
+                " enough GPU RAM to fit the quantized model."
+            ),
+            "other",
+            None,
+        ),
         ("  hipMalloc((void **) &ptr, look_ahead_size)", "hip", None),
         (
             "RuntimeError: [TM][ERROR] CUDA runtime error: out of memory /src/allocator.h:99",

@@ -120,6 +120,21 @@ def test_code_that_stands_alone_before_the_message_is_a_stack_of_one() -> None:
     assert "trace.file" not in found
 
 
+@pytest.mark.parametrize(
+    "code", ["scores = scores / self.scale", "return out * scale", "x += y @ w.transpose(0, 1)"]
+)
+def test_arithmetic_that_stands_alone_before_the_message_is_a_stack_of_one(code: str) -> None:
+    stack = quoted_code(document_of(f"    {code}\n    ~~~~^~~~\nCUDA out of memory."), 2)
+
+    assert stack is not None
+    assert [frame.code for frame in stack.frames] == [code]
+
+
+@pytest.mark.parametrize("text", ["total = 3 GiB - free", "    batch = 4", "rate = a / b"])
+def test_a_setting_or_a_sum_at_the_margin_is_no_code(text: str) -> None:
+    assert quoted_code(document_of(f"{text}\nCUDA out of memory."), 1) is None
+
+
 def test_the_code_of_a_warning_is_no_stack() -> None:
     warned = (
         "/opt/torch/cuda/graphs.py:82: UserWarning: nothing was captured\n  graph.capture_end()"

@@ -120,3 +120,37 @@ def test_a_warning_of_a_state_dict_is_caught_where_its_start_was_cut_off() -> No
     (failure,) = torch_oom.read(document_of(text)).failures
 
     assert [one.value for one in failure.facts if one.key == "oom.caught"] == [True]
+
+
+CUT = (
+    '  File "engine/cache.py", line 90, in check_room',
+    '    raise ValueError("No available memory for the cache blocks. "',
+    '                     "Try a larger share.")',
+)
+
+
+def failures_of(*lines: str) -> tuple[str, ...]:
+    reading = torch_oom.read(document_of("\n".join(lines)))
+    return tuple(one.kind for one in reading.failures)
+
+
+def test_a_traceback_cut_before_its_message_ends_in_what_it_raises() -> None:
+    assert failures_of(*CUT) == ("gpu-oom",)
+
+
+def test_the_message_itself_is_heard_and_not_the_line_that_raises_it() -> None:
+    reading = torch_oom.read(
+        document_of(
+            "\n".join((*CUT, "ValueError: No available memory for the cache blocks. Try more"))
+        )
+    )
+
+    assert [one.line_quote.line for one in reading.failures] == [4]
+
+
+def test_a_raise_in_printed_source_is_no_failure() -> None:
+    assert failures_of("def check_room():", CUT[1], CUT[2]) == ()
+
+
+def test_a_raise_of_a_traceback_about_something_else_is_no_failure() -> None:
+    assert failures_of(CUT[0], '    raise ValueError("the file is empty")') == ()

@@ -229,3 +229,25 @@ def test_an_exabyte_message_stays_absurd_whatever_is_missing() -> None:
     said = {"oom.seen": True, "oom.form": "exabyte", "oom.absurd_size": True}
 
     assert derive(book(said)).value("oom.absurd_size") is True
+
+
+@pytest.mark.parametrize(
+    ("largest", "total", "count", "twins"),
+    [
+        ("23.10 GiB", "68.40 GiB", 3, True),
+        ("23.10 GiB", "31.00 GiB", 2, False),
+        ("4.00 GiB", "4.00 GiB", 1, False),
+    ],
+)
+def test_listed_processes_are_twins_where_each_is_as_large_as_this_one(
+    largest: str, total: str, count: int, *, twins: bool
+) -> None:
+    listed = {
+        "oom.listed_processes": count,
+        "oom.listed_processes_bytes": total,
+        "oom.largest_process": largest,
+    }
+
+    made = derive(book({**MESSAGE, **listed}))
+
+    assert made.value("balance.listed_twins") is twins
