@@ -89,8 +89,7 @@ def _proof(answer: SearchAnswer) -> str:
         rises = bracket.fits_at < bracket.ooms_at
         fits, fails = ("lower value", "upper") if rises else ("value above", "one below")
         return f"Proven: the {fits} fitted {how}, the {fails} failed, one step{step} apart."
-    why = f": {answer.stopped}" if answer.stopped else ""
-    return f"Not proven: {_known(bracket)}{why}."
+    return f"Not proven: {_known(bracket)}."
 
 
 def _known(bracket: Bracket) -> str:
