@@ -29,6 +29,7 @@ from oomdoctor.render.snapshot_words import (
     leak_sentence,
     short,
     site_words,
+    together_sentences,
 )
 from oomdoctor.render.words import percent
 from oomdoctor.snapshot.tree import tree_of
@@ -126,6 +127,7 @@ def _growth(device: DeviceReport) -> Section | None:
             "Counted is what was held at the end of a step and of the step before.",
             leak_sentence(first),
             *by,
+            *together_sentences(device),
         ),
         table=Table(
             caption="Lines that keep more and more",

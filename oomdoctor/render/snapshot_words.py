@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.render.words import percent
+from oomdoctor.snapshot.leaks import grow_together
 from oomdoctor.units import format_count, format_size
 
 if TYPE_CHECKING:
@@ -49,6 +50,21 @@ def leak_sentence(suspect: Suspect) -> str:
         f" {format_size(suspect.grown_bytes)} over {format_count(len(suspect.blocks))} steps;"
         f" at the peak it holds {percent(suspect.peak_share)} of the memory in use."
     )
+
+
+def together_sentences(device: DeviceReport) -> tuple[str, ...]:
+    """Say what all suspects keep together, and what lines of the forward pass hint at."""
+    if len(device.suspects) < 2:
+        return ()
+    slope = format_size(round(sum(one.slope_bytes for one in device.suspects)))
+    lines = format_count(len(device.suspects))
+    found = [f"Together {lines} lines keep {slope} more in every step."]
+    if grow_together(device.suspects):
+        found.append(
+            "Lines of the forward pass grow together, as they do when the graph of every step is"
+            " kept: a loss or an output that is stored without .item() or .detach()."
+        )
+    return tuple(found)
 
 
 def growth_sentence(device: DeviceReport) -> str:

@@ -23,7 +23,6 @@ OTHER = "other code"
 UNKNOWN = "no recorded stack"
 
 MODULE = "torch/nn/modules/module.py"
-CALLS = ("_call_impl", "_wrapped_call_impl")
 MOVES = ("_apply", "to", "cuda", "half", "bfloat16", "float", "convert")
 LOADS = ("from_pretrained", "load_state_dict", "_load_state_dict_into_meta_model")
 
@@ -50,6 +49,8 @@ def _word(frame: Frame) -> str | None:
         return BACKWARD
     if file.endswith("torch/_tensor.py") and name == "backward":
         return BACKWARD
+    if frame.forward:
+        return FORWARD
     if file.endswith(MODULE):
-        return FORWARD if name in CALLS else WEIGHTS if name in MOVES else None
+        return WEIGHTS if name in MOVES else None
     return WEIGHTS if name in LOADS or name == "__init__" else None

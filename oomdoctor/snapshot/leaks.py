@@ -29,6 +29,7 @@ MOST_POINTS = 200
 FEWEST_MORE = 3
 WARM_UP = 6  # with so many steps, the first is left aside
 STILL = 0.25
+GRAPH_LINES = 2
 
 
 class Site(NamedTuple):
@@ -69,6 +70,12 @@ class Suspect:
     def grown_bytes(self) -> int:
         """Return the bytes that it holds at the last step more than at the first."""
         return self.live_bytes[-1] - self.live_bytes[0]
+
+
+def grow_together(suspects: Sequence[Suspect]) -> bool:
+    """Say whether two lines or more of the forward pass pile up, as those of a kept graph do."""
+    forward = [one for one in suspects if any(frame.forward for frame in one.stack.frames)]
+    return len({one.site for one in forward}) >= GRAPH_LINES
 
 
 def site_of(stack: Stack, size: int) -> Site:

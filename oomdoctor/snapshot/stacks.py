@@ -22,6 +22,7 @@ ANYWAY_BYTES = 100_000
 ENGINE = ("autograd::Engine", "autograd::python::PythonEngine")
 LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "<string>")
 LIBRARY_STARTS = ("torch/", "<__array_function__", "<eval_with_key>")
+CALLS = ("_call_impl", "_wrapped_call_impl")
 
 
 class Frame(NamedTuple):
@@ -36,6 +37,12 @@ class Frame(NamedTuple):
         """Say whether it is code that was installed, not the user's own."""
         file = self.file.replace("\\", "/")
         return any(one in file for one in LIBRARIES) or file.startswith(LIBRARY_STARTS)
+
+    @property
+    def forward(self) -> bool:
+        """Say whether it is the call of a module."""
+        file = self.file.replace("\\", "/")
+        return self.name in CALLS and file.endswith("torch/nn/modules/module.py")
 
     @property
     def place(self) -> str:

@@ -71,6 +71,28 @@ def test_the_line_that_leaks_is_the_answer(leaking: SnapshotReport) -> None:
     assert "What grows\n  Steps are told by the loop at /home/me/train.py:20." in text
 
 
+def test_lines_of_the_forward_pass_that_grow_together_hint_at_a_kept_graph() -> None:
+    def keep(run: Recorded, _: int) -> None:
+        for line in (50, 51, 52):
+            run.alloc(4 * MIB, layer(line))
+
+    text = " ".join(shown(reported(train(Recorded(), extra=keep).snapshot())).split())
+
+    assert "Together 3 lines keep 12.00 MiB more in every step." in text
+    assert "as they do when the graph of every step is kept" in text
+
+
+def test_two_lines_outside_of_the_model_hint_at_no_graph() -> None:
+    def keep(run: Recorded, _: int) -> None:
+        run.alloc(MIB, LEAK)
+        run.alloc(MIB, (("/home/me/train.py", 23, "main"), *LEAK[1:]))
+
+    text = shown(reported(train(Recorded(), extra=keep).snapshot()))
+
+    assert "Together 2 lines keep 2.00 MiB more in every step." in text
+    assert "graph of every step" not in text
+
+
 def test_without_growth_it_is_said_what_was_looked_at() -> None:
     text = shown(reported(train(Recorded()).snapshot()))
 
