@@ -172,6 +172,14 @@ def _judged(
     return _fits(experiment, arms, saved, at_least=at_least)
 
 
+def _needs_less(before: TrialResult, after: TrialResult) -> int | None:
+    """Return by how much less a treated run had needed where both failed; None: hardly less."""
+    needed, then = needed_bytes(before), needed_bytes(after)
+    if needed is None or then is None or needed - then < LEAST_SHARE * needed:
+        return None
+    return needed - then
+
+
 def _trouble_of_change(experiment: Experiment, arms: Arms) -> str | None:
     """Say why the changed runs show nothing; None: they do."""
     odd = [one for one in (*arms.treated, *arms.control) if one.outcome not in (FIT, *_FAILURES)]
@@ -205,6 +213,10 @@ def _still_fails(experiment: Experiment, arms: Arms) -> tuple[str, str]:
         phase = _place(before)[0]
         early = "" if experiment.phases else ", before anything is kept"
         return REFUTED, f"it fails in its {phase}{early}: {experiment.title} does not matter there"
+    less = _needs_less(before, after)
+    if same and less is not None:
+        helps = f"it needs {format_size(less)} less there: it helps, but not enough alone"
+        return INCONCLUSIVE, f"with {experiment.title} it fails in the same place, but {helps}"
     if same and _place(before) == _place(after):
         return REFUTED, f"with {experiment.title} it fails in the same place"
     if not same and before.identity and after.identity:
