@@ -249,7 +249,8 @@ def _card(backend: str, cards: tuple[CardSpec, ...], cap: int | None) -> CardSpe
         return replace(PLAIN, name=f"{format_size(cap)} card", total_bytes=cap)
     if backend in (*ON_NO_CARD, "virtual"):
         raise click.UsageError(
-            f"--backend {backend} needs a card: --gpu NAME or SIZE, or --cap SIZE"
+            f"no card is known, and --backend {backend} needs one: --gpu NAME or SIZE, or"
+            " --cap SIZE"
         )
     return None
 
