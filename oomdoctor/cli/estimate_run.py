@@ -115,10 +115,14 @@ def _model_file(model: str) -> str | None:
     path = Path(model)
     if path.suffix.lower() == ".gguf":
         return None  # its name says what it holds
-    if path.is_dir():
-        path /= "config.json"
-    if path.is_file():
-        return str(path)
+    try:
+        if path.is_dir():
+            path /= "config.json"
+        if path.is_file():
+            return str(path)
+    except OSError as error:  # a name that no file can have, or a folder that is closed to us
+        reason = error.strerror or "it cannot be looked at"
+        raise click.UsageError(f"--model {model[:80]!r}: {reason.lower()}") from error
     if path.suffix == ".json" or model.startswith((".", "/", "~")):
         raise click.UsageError(f"--model {model!r}: there is no such file")
     return None

@@ -122,6 +122,7 @@ def test_a_verdict_can_fail_a_pipeline(run_python: RunPython, tmp_path: Path) ->
         ((), "no job"),
         (("--model", "nobody/nothing-9b"), "nobody/nothing-9b"),
         (("--model", "./config.json"), "there is no such file"),
+        (("--model", "a" * 5000), "file name too long"),
         ((*LLAMA, "--gpu", "RTX 9999"), "no card that is known"),
         ((*LLAMA, "--method", "full", "--lora-r", "8"), "--method full trains none"),
         ((*LLAMA, "--what-if", "method=full,lora-targets=q_proj"), "--lora-targets"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from oomdoctor.worker.errors import ShimFailedError
+from oomdoctor.worker.errors import ShimFailedError, UnsupportedError
 from oomdoctor.worker.fake.card import FakeCard
 from oomdoctor.worker.fake.host_trace import trace_on_host
 from oomdoctor.worker.fake.selftest import require_fake_card
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 FAKE_CARD = "fake card"
 FAKE_HOST = "fake host"
+MOST_MICRO_STEPS, MOST_RANKS = 1024, 4096
+"""What is traced in reasonable time; the time grows with both."""
 
 
 @cache
@@ -38,10 +40,23 @@ def trace(job: Job, card: CardSpec, *, phases: Sequence[str] = ()) -> Stream:
     """
     from oomdoctor.worker.run.job import run_job
 
+    _refuse_endless(job)
+
     def run(device: torch.device, observer: Observer) -> None:
         run_job(job, device, observer, phases=phases)
 
     return trace_run(run, card)
+
+
+def _refuse_endless(job: Job) -> None:
+    """Refuse a job whose trace would take hours, so that another engine can answer."""
+    counts = (
+        ("micro-steps in a step", job.grad_accum if job.trains else 1, MOST_MICRO_STEPS),
+        ("ranks that share a model", job.sharding.ranks, MOST_RANKS),
+    )
+    for what, count, most in counts:
+        if count > most:
+            raise UnsupportedError(f"{count:,} {what} are too many to trace (at most {most:,})")
 
 
 def trace_run(run: Callable[[torch.device, Observer], None], card: CardSpec) -> Stream:

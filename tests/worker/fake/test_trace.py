@@ -8,9 +8,12 @@ pytest.importorskip("torch")
 
 import torch
 
-from oomdoctor.worker.errors import ShimFailedError
+from oomdoctor.model.job import Job, ShardingSpec
+from oomdoctor.record import replace
+from oomdoctor.worker.errors import ShimFailedError, UnsupportedError
 from oomdoctor.worker.fake import trace as tracing
 from tests.worker.fake.cards import A100
+from tests.worker.jobs import JOB
 
 if TYPE_CHECKING:
     from oomdoctor.worker.observer import Observer
@@ -107,3 +110,15 @@ def test_a_second_run_of_a_layer_ends_early_and_leaves_nothing() -> None:
     ends = sorted(~event for event in stream.events if event < 0)
     workspaces = {at for at, one in enumerate(stream.allocations) if one.category == "workspace"}
     assert set(range(len(stream.allocations))) - set(ends) <= workspaces
+
+
+@pytest.mark.parametrize(
+    ("job", "what"),
+    [
+        (replace(JOB, grad_accum=2000), "2,000 micro-steps"),
+        (replace(JOB, sharding=ShardingSpec(kind="fsdp2", ranks=5000)), "5,000 ranks"),
+    ],
+)
+def test_a_trace_that_would_take_hours_is_refused(job: Job, what: str) -> None:
+    with pytest.raises(UnsupportedError, match=what):
+        tracing.trace(job, A100)
