@@ -53,7 +53,7 @@ COMMANDS = {
         "Prove a cause by experiment, or refute it: as it is, treated, and a control.",
     ),
     "snapshot": Entry(
-        "oomdoctor.cli.snapshot", "group", "Read memory snapshots, and check the allocator model."
+        "oomdoctor.cli.snapshot", "group", "Say what a memory snapshot shows: leaks, peak, holes."
     ),
     "collect": Entry(
         "oomdoctor.cli.collect",

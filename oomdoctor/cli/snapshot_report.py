@@ -63,7 +63,10 @@ def command(**values: object) -> int:
     asked = cast("Asked", values)
     report = report_on(read_snapshot(asked["file"]))
     write_result(_rendered(report, asked), path=asked["output"], force=asked["force"])
-    found = any(one.suspects or one.fragmentation.proven for one in report.devices)
+    found = any(
+        one.suspects or (one.fragmentation is not None and one.fragmentation.proven)
+        for one in report.devices
+    )
     return int(ExitCode.FINDINGS if found else ExitCode.DONE)
 
 

@@ -40,13 +40,13 @@ def report_dict(report: SnapshotReport) -> dict[str, object]:
 
 
 def _device(device: DeviceReport, stacks: Sequence[Stack]) -> dict[str, object]:
-    steps = device.steps
+    steps, replay, found = device.steps, device.replay, device.fragmentation
     return {
         "device": device.number,
         "events": device.events,
-        "replay_equals_trace": device.replay.equal,
-        "peak_allocated_bytes": device.replay.peak_allocated,
-        "peak_reserved_bytes": device.replay.peak_reserved,
+        "replay_equals_trace": None if replay is None else replay.equal,
+        "peak_allocated_bytes": None if replay is None else replay.peak_allocated,
+        "peak_reserved_bytes": None if replay is None else replay.peak_reserved,
         "before_recording_bytes": device.before_bytes,
         "failed_request_bytes": device.failed_bytes,
         "capacity_bytes": device.capacity_bytes,
@@ -54,7 +54,7 @@ def _device(device: DeviceReport, stacks: Sequence[Stack]) -> dict[str, object]:
         "leak_suspects": [_suspect(one) for one in device.suspects],
         "peak": _balance(device.peak, stacks),
         "failure": None if device.failure is None else _balance(device.failure, stacks),
-        "fragmentation": _fragmentation(device.fragmentation, stacks),
+        "fragmentation": None if found is None else _fragmentation(found, stacks),
         "outcomes": [outcome_dict(one) for one in device.outcomes],
     }
 

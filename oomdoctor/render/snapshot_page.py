@@ -26,7 +26,6 @@ from oomdoctor.render.snapshot_words import (
     blocks_words,
     failure_sentence,
     growth_sentence,
-    leak_sentence,
     short,
     site_words,
     together_sentences,
@@ -71,12 +70,11 @@ def _titled(section: Section, before: str) -> Section:
 
 
 def _figures(device: DeviceReport) -> list[Figure]:
-    replay = device.replay
-    how = "replayed, as recorded" if replay.equal else "replayed; differs from the recording"
-    found = [
-        Figure("peak allocated", format_size(replay.peak_allocated), how),
-        Figure("peak reserved", format_size(replay.peak_reserved), how),
-    ]
+    replay, found = device.replay, []
+    if replay is not None:
+        how = "replayed, as recorded" if replay.equal else "replayed; differs from the recording"
+        found.append(Figure("peak allocated", format_size(replay.peak_allocated), how))
+        found.append(Figure("peak reserved", format_size(replay.peak_reserved), how))
     if device.capacity_bytes is not None:
         size = format_size(device.capacity_bytes)
         found.append(Figure("to be had", size, "reserved and free when the request failed"))
@@ -110,7 +108,6 @@ def _growth(device: DeviceReport) -> Section | None:
         (
             site_words(one.site),
             f"{format_size(round(one.slope_bytes))}",
-            f"{one.slope_blocks:.2f}",
             format_size(one.grown_bytes),
             f"{format_size(one.same_size)} ({percent(one.same_size_share)})",
             percent(one.peak_share),
@@ -119,21 +116,20 @@ def _growth(device: DeviceReport) -> Section | None:
     )
     first = device.suspects[0]
     called = [short(one) for one in first.stack.frames if not one.library][1:4]
-    by = (f"It was called by {', by '.join(called)}.",) if called else ()
+    by = (f"The first was called by {', by '.join(called)}.",) if called else ()
     return Section(
         title="What grows",
         sentences=(
             f"Steps are told by {steps.shown_by}.",
             "Counted is what was held at the end of a step and of the step before.",
-            leak_sentence(first),
             *by,
             *together_sentences(device),
         ),
         table=Table(
             caption="Lines that keep more and more",
-            headers=("line", "per step", "blocks per step", "grown", "most common size", "of peak"),
+            headers=("line", "per step", "grown", "most common size", "of peak"),
             rows=rows,
-            numeric=frozenset({1, 2, 3, 4, 5}),
+            numeric=frozenset({1, 2, 3, 4}),
         ),
     )
 
@@ -236,7 +232,9 @@ def _ends(words: list[str]) -> list[str]:
 
 def _notes(report: SnapshotReport) -> tuple[str, ...]:
     notes = [f"{SLACK}."] if report.devices else []
-    if any(not one.replay.equal for one in report.devices):
+    if any(one.replay is None for one in report.devices):
+        notes.append("The events of the trace contradict one another, so it cannot be replayed.")
+    if any(one.replay is not None and not one.replay.equal for one in report.devices):
         notes.append("The model and the recording differ; `oomdoctor snapshot verify` says where.")
     if report.devices and len(report.stacks) == 1:
         notes.append(

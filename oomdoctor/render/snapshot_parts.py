@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 MOST_ROWS = 15
 
 
-def free_section(device: DeviceReport, stacks: Sequence[Stack]) -> Section:
+def free_section(device: DeviceReport, stacks: Sequence[Stack]) -> Section | None:
     """Return what was reserved but free when a request failed, or at the end of the trace."""
     found = device.fragmentation
+    if found is None:
+        return None
     when = "When the request failed" if found.request_bytes is not None else "At the end"
     reserved, allocated = format_size(found.reserved_bytes), format_size(found.allocated_bytes)
     split, whole = format_size(found.split_bytes), format_size(found.whole_bytes)

@@ -87,8 +87,10 @@ def failure_sentence(device: DeviceReport) -> str | None:
     found = device.fragmentation
     if device.failed_bytes is None:
         return None
-    free = format_size(found.free_bytes)
     start = f"A request for {format_size(device.failed_bytes)} failed"
+    if found is None:
+        return f"{start}; why cannot be told, since the trace cannot be replayed."
+    free = format_size(found.free_bytes)
     hole = format_size(found.largest_hole_bytes)
     if found.proven:
         return (

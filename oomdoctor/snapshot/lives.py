@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING
 
+from oomdoctor.errors import InputError
 from oomdoctor.facts.segments import BLOCK
 from oomdoctor.record import NamedTuple
 from oomdoctor.snapshot.shapes import ALLOCATED, NO_POOL, WAITING
@@ -99,13 +100,16 @@ class _Pools:
 def curve_of(lives: Sequence[Life], count: int) -> array[int]:
     """Return the bytes that were held or waited before each of `count` events and after all."""
     change = array("q", bytes(8 * (count + 2)))
-    for one in lives:
-        change[one.born + 1] += one.size
-        change[one.free + 1] -= one.size
     total = 0
-    for at, step in enumerate(change):
-        total += step
-        change[at] = total
+    try:
+        for one in lives:
+            change[one.born + 1] += one.size
+            change[one.free + 1] -= one.size
+        for at, step in enumerate(change):
+            total += step
+            change[at] = total
+    except OverflowError as error:
+        raise InputError("the sizes of the trace add up to more than any card has") from error
     change.pop()
     return change
 

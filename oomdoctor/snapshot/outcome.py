@@ -2,7 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from oomdoctor.errors import InputError
 from oomdoctor.record import NamedTuple, dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BROKEN = (KeyError, ValueError, IndexError, AttributeError, OverflowError)
+"""What the model's own books raise when they are asked to do what cannot be."""
+
+
+@contextmanager
+def consistent() -> Iterator[None]:
+    """Refuse a trace with an InputError where it asks the model for what cannot be."""
+    try:
+        yield
+    except BROKEN as error:
+        raise InputError(
+            "the events of the trace contradict one another, so it cannot be replayed",
+            hint="the file may have been changed after it was written",
+        ) from error
 
 
 class Difference(NamedTuple):

@@ -16,7 +16,7 @@ from oomdoctor.memory.allocator_release import garbage, plan
 from oomdoctor.record import NamedTuple, replace
 from oomdoctor.snapshot.build import build
 from oomdoctor.snapshot.driver import RecordedDriver
-from oomdoctor.snapshot.outcome import Difference, Replay
+from oomdoctor.snapshot.outcome import Difference, Replay, consistent
 from oomdoctor.snapshot.rewind import Beginning, rewind
 from oomdoctor.snapshot.settings import settings_in
 from oomdoctor.snapshot.shapes import NO_POOL
@@ -44,6 +44,7 @@ def verify(snapshot: Snapshot) -> Replay:
     return total
 
 
+@consistent()
 def replay(
     device: Device, settings: AllocatorSettings, look: Look | None = None, *, timed: bool = True
 ) -> Replay:
@@ -124,7 +125,7 @@ class _Run:
                     return False
             elif action == "free_requested":
                 block = blocks.pop(event[1], None)
-                if block is None:
+                if block is None or not block.allocated:
                     self.faults += 1
                 elif at < end and events[at][0] == "free_completed" and events[at][1] == event[1]:
                     free(block)

@@ -9,8 +9,10 @@ order, each with what it needs.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from oomdoctor.errors import InputError
 from oomdoctor.memory.allocator import Allocator
 from oomdoctor.memory.allocator_settings import read_settings
 from oomdoctor.record import dataclass, replace
@@ -53,18 +55,19 @@ class DeviceReport:
     `failed_bytes` is the latest request that failed, `peak` the moment when most was held, and
     `failure` the one when that request failed. `curve` is what was held before each event.
     `outcomes` begins with the settings of the run. `before_bytes` were held when the recording
-    began. `capacity_bytes` is what the process could have, known from a failed request.
+    began. `capacity_bytes` is what the process could have, known from a failed request. There is
+    no replay, nor what follows from it, where the events contradict one another.
     """
 
     number: int
     events: int
-    replay: Replay
+    replay: Replay | None
     steps: Steps | None
     suspects: tuple[Suspect, ...]
     peak: Balance
     failure: Balance | None
     failed_bytes: int | None
-    fragmentation: Fragmentation
+    fragmentation: Fragmentation | None
     capacity_bytes: int | None
     outcomes: tuple[Outcome, ...]
     curve: Sequence[int]
@@ -103,10 +106,13 @@ def _device(device: Device, snapshot: Snapshot, settings: AllocatorSettings) -> 
     moment = len(device.events) if failed is None else failed
     seen: list[Fragmentation] = []
     look = Look(moment, lambda one: seen.append(fragmentation_at(one, moment, event, lives)))
-    replayed = replay(device, settings, look, timed=False)
-    fragmentation = seen[-1]
+    replayed: Replay | None = None
+    outcomes: tuple[Outcome, ...] = ()
     capacity = capacity_of(device)
     candidates = CANDIDATES if capacity is None else (*CANDIDATES, COLLECTING)
+    with suppress(InputError):
+        replayed = replay(device, settings, look, timed=False)
+        outcomes = outcomes_of(device, settings, capacity, candidates) if device.events else ()
     return DeviceReport(
         number=device.number,
         events=len(device.events),
@@ -116,9 +122,9 @@ def _device(device: Device, snapshot: Snapshot, settings: AllocatorSettings) -> 
         peak=balance_at(lives, peak, stacks),
         failure=None if failed is None else balance_at(lives, failed, stacks),
         failed_bytes=None if event is None else event.size,
-        fragmentation=fragmentation,
+        fragmentation=None if replayed is None else seen[-1],
         capacity_bytes=capacity,
-        outcomes=outcomes_of(device, settings, capacity, candidates) if device.events else (),
+        outcomes=outcomes,
         curve=curve,
         before_bytes=sum(one.size for one in lives if one.born == BEFORE),
     )

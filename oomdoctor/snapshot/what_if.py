@@ -15,6 +15,7 @@ from oomdoctor.memory.allocator_events import complete, hold
 from oomdoctor.memory.allocator_oom import OutOfMemoryError
 from oomdoctor.record import NamedTuple, dataclass, replace
 from oomdoctor.snapshot.capacity import GIVEN_BACK, TAKEN
+from oomdoctor.snapshot.outcome import consistent
 from oomdoctor.snapshot.shapes import NO_POOL
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def what_if(
     if collects:
         allocator.set_memory_fraction(1)
     run = _Run(device, beginning, allocator)
-    failure = run.forward()
+    with consistent():
+        failure = run.forward()
     stats = allocator.memory_stats()
     return Outcome(
         settings=settings.text,
@@ -127,7 +129,7 @@ class _Run:
             self._let_go(address, number)
         elif action == "free_completed":
             block = self.blocks.pop(address, None)
-            if block is not None:
+            if block is not None and block.events:
                 complete(self.allocator, block)
         elif action == "oom":
             self.allocator.free(self._ask(event.size, event.stream, event.pool))
@@ -137,7 +139,7 @@ class _Run:
     def _let_go(self, address: int, number: int) -> None:
         """Free a block; it waits where the trace has something between the two events."""
         block = self.blocks.get(address)
-        if block is None:
+        if block is None or not block.allocated:
             return
         events = self.device.events
         follows = events[number + 1] if number + 1 < len(events) else None

@@ -22,8 +22,14 @@ from tests.unit.snapshot.planted import (
 
 if TYPE_CHECKING:
     from oomdoctor.memory.allocator_block import Block
+    from oomdoctor.snapshot.fragmentation import Fragmentation
 
 POOL = (0, 7)
+
+
+def judged(device: DeviceReport) -> Fragmentation:
+    assert device.fragmentation is not None
+    return device.fragmentation
 
 
 def reported(run: Recorded) -> DeviceReport:
@@ -44,7 +50,7 @@ def pinned(run: Recorded, *, segments: int = 10, request: int = 18 * MIB) -> Rec
 
 
 def test_holes_that_are_too_small_are_proven() -> None:
-    found = reported(pinned(Recorded(capacity=200 * MIB))).fragmentation
+    found = judged(reported(pinned(Recorded(capacity=200 * MIB))))
 
     assert found.proven
     assert found.exact
@@ -57,7 +63,7 @@ def test_holes_that_are_too_small_are_proven() -> None:
 def test_the_block_that_pins_a_segment_is_named() -> None:
     device = reported(pinned(Recorded(capacity=200 * MIB)))
 
-    pin = device.fragmentation.pins[0]
+    pin = judged(device).pins[0]
     assert (pin.segment_bytes, pin.free_bytes, pin.blocks) == (20 * MIB, 15 * MIB, 1)
     assert pin.life is not None
     share = next(one for one in device.peak.sites if one.stack == pin.life.stack)
@@ -71,7 +77,7 @@ def test_a_full_card_is_no_fragmentation() -> None:
     with pytest.raises(OutOfMemoryError):
         run.alloc(5 * MIB, LEAK)
 
-    found = reported(run).fragmentation
+    found = judged(reported(run))
 
     assert not found.proven
     assert found.free_bytes < 5 * MIB
@@ -83,7 +89,7 @@ def test_without_a_failed_request_nothing_is_proven() -> None:
     assert device.failed_bytes is None
     assert device.failure is None
     assert device.capacity_bytes is None
-    assert not device.fragmentation.proven
+    assert not judged(device).proven
 
 
 def test_what_the_settings_would_have_given_is_replayed() -> None:
@@ -126,6 +132,7 @@ def test_the_settings_of_the_run_fail_where_the_run_did(settings: str) -> None:
     assert device.failure is not None
     assert device.outcomes[0].failure is not None
     assert device.outcomes[0].failure.event == device.failure.moment
+    assert device.replay is not None
     assert device.outcomes[0].peak_reserved_bytes == device.replay.peak_reserved
 
 
@@ -143,7 +150,7 @@ def test_blocks_that_wait_for_a_stream_are_added_up() -> None:
     (waiting,) = device.peak.waiting_sites
     assert (device.peak.waiting.held_bytes, device.peak.waiting.blocks) == (120 * MIB, 3)
     assert waiting.site.frame == (SCRIPT, 22, "main")
-    assert device.fragmentation.waiting_bytes == 120 * MIB
+    assert judged(device).waiting_bytes == 120 * MIB
 
 
 def test_private_pools_are_added_up() -> None:
