@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.memory.fingerprint import fingerprint
 from oomdoctor.model.plan import Diagnosis
-from oomdoctor.reason import ledger, narrate, prescribe, resource, timeline
+from oomdoctor.reason import beside, ledger, narrate, prescribe, resource, timeline
 from oomdoctor.reason.next_step import measurements
 from oomdoctor.reason.rank import Ranking, rank
 from oomdoctor.reason.roll_call import fold_ranks
@@ -73,7 +73,7 @@ def conclude(
         faults=ranking.faults,
         ranks=fold_ranks(failures, logs, event),
         artifacts=tuple(artifacts),
-        notes=tuple(dict.fromkeys(notes)),
+        notes=tuple(dict.fromkeys((*notes, *beside.notes(book, failures, event)))),
         signs=judged.signs,
     )
 
