@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     Estimate = Callable[[float], Curve | None]
 
 FEW_VALUES = 8
+_MOST_SILENT = 3  # rows of which no trial has told anything, until that is taken to be the rule
 ERROR = 0.05
 _ERROR_OF_ROWS = 0.02  # of a curve that rows on which memory grows differently have told
 _ERROR_OF_ONE = (
@@ -62,7 +63,7 @@ def find_frontier(
         while waiting:
             now, waiting = waiting[: max(1, width)], waiting[max(1, width) :]
             yield from rows.search(now)
-            if rows.halted:
+            if rows.halted or rows.silent:
                 return rows.frontier()
     return rows.frontier()
 
@@ -108,6 +109,12 @@ class _Rows:
         """Return why no further trial may be run."""
         return next((one.halted for one in self._tried.values() if one.halted), None)
 
+    @property
+    def silent(self) -> bool:
+        """Say whether some rows have been searched, and no trial of any has told anything."""
+        told = any(one.fits or one.failed for one in self._tried.values())
+        return len(self._answers) >= _MOST_SILENT and not told
+
     def search(self, positions: Sequence[int]) -> Search[None]:
         """Search rows side by side, each from what the rows before have told."""
         told = {position: self._told(position) for position in positions}
@@ -131,8 +138,13 @@ class _Rows:
             inner=self._inner.name,
             rows=tuple(rows),
             trials=tuple(one for p in self._order for one in self._tried[p].trials),
-            stopped=self.halted,
+            stopped=self.halted or self._why_silent(),
         )
+
+    def _why_silent(self) -> str | None:
+        if not self.silent:
+            return None
+        return next((one.stopped for one in self._answers.values() if one.stopped), None)
 
     def _begun(self, position: int) -> Tried:
         """Return a row with what other rows imply for it."""

@@ -212,3 +212,14 @@ def test_the_fastest_of_a_frontier_is_its_fastest_trial_that_fits() -> None:
     assert best is not None
     assert best.outcome == FIT
     assert best.values["seq"] == max(row for row, one in found.rows if one.bracket.fits_at)
+
+
+def test_a_frontier_whose_trials_all_crash_is_given_up_after_three_rows() -> None:
+    found = run(
+        find_frontier(SEQ, BATCH, cap_bytes=CAP),
+        lambda ask: result(ask, CRASH),
+    )
+
+    assert len(found.rows) == 3
+    assert len(found.trials) == 9
+    assert "without telling whether they fit" in (found.stopped or "")
