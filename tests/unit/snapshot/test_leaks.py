@@ -132,6 +132,40 @@ def test_a_window_of_the_latest_steps_is_no_suspect() -> None:
     assert suspects(train(Recorded(), extra=slide).snapshot()) == ()
 
 
+def test_frees_that_wait_for_a_stream_are_no_leak() -> None:
+    def defer(run: Recorded, step: int) -> None:
+        run.cache.busy = {1} if step % 3 else set()
+        block = run.alloc(16 * MIB, LEAK)
+        run.cache.record_stream(block, 1)
+        run.free(block)
+
+    assert suspects(train(Recorded(), extra=defer).snapshot()) == ()
+
+
+@pytest.mark.parametrize(("kept", "lines"), [(True, [22]), (False, [])])
+def test_private_pools_leak_like_others(kept: bool, lines: list[int]) -> None:
+    def divert(run: Recorded, _: int) -> None:
+        run.cache.begin_pool((0, 7))
+        block = run.alloc(3 * MIB, LEAK)
+        run.cache.end_pool((0, 7))
+        if not kept:
+            run.free(block)
+
+    found = suspects(train(Recorded(), extra=divert).snapshot())
+
+    assert [one.site.frame and one.site.frame.line for one in found] == lines
+
+
+def test_a_block_that_pins_its_segment_is_no_leak() -> None:
+    def pin(run: Recorded, step: int) -> None:
+        held = [run.alloc(5 * MIB, layer(60)) for _ in range(3)]
+        if step < 2:
+            run.alloc(5 * MIB, LEAK)
+        run.free(*held)
+
+    assert suspects(train(Recorded(), extra=pin).snapshot()) == ()
+
+
 def test_the_larger_of_two_leaks_comes_first() -> None:
     def both(run: Recorded, _: int) -> None:
         run.alloc(MIB, LEAK)
