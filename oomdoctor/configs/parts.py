@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.configs import dialects, listing, mapping
 from oomdoctor.configs.claims import Claim
+from oomdoctor.configs.impossible import impossible
 from oomdoctor.configs.setting import Lines, Setting, Settings
 from oomdoctor.model.enums import Origin
 from oomdoctor.record import NamedTuple
@@ -107,7 +108,8 @@ def _settings(
     if loose and not closes:
         made += _loose(lines, settings, dialect)
     made += listing.listing(settings.in_force)
-    return Part(kind, dialect.name, mapping.unique(made), closes, said)
+    notes = (*said, *impossible(settings, dialect))
+    return Part(kind, dialect.name, mapping.unique(made), closes, notes)
 
 
 def _framework(settings: Settings, dialect: Dialect) -> list[Fact]:

@@ -11,9 +11,10 @@ from oomdoctor.estimating.flags import changes_of, facts_of_changes, replaced_by
 from oomdoctor.record import NamedTuple, dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import BinaryIO
 
+    from oomdoctor.configs.dialect import ConfigReading
     from oomdoctor.facts.book import FactBook
     from oomdoctor.model.core import Fact
     from oomdoctor.model.job import CardSpec, Job
@@ -53,7 +54,15 @@ class Source:
         gone = replaced_by(flags)
         given = [fact for fact in self.given if fact.key not in keys and not _starts(fact, gone)]
         replaced = (*replaced_by(self.flags), *gone, *keys)
-        return job_of_book(book_of(self.configs, [*changed, *given], replaced=replaced))
+        made = job_of_book(book_of(self.configs, [*changed, *given], replaced=replaced))
+        told = tuple(note for one in self.configs.readings for note in _named(one))
+        return made._replace(assumptions=(*told, *made.assumptions))
+
+
+def _named(reading: ConfigReading) -> Iterator[str]:
+    """Yield what a reader of a config noted, with the name of the file."""
+    for note in reading.notes:
+        yield f"{reading.source_id}, {note}"
 
 
 def _starts(fact: Fact, starts: tuple[str, ...]) -> bool:
