@@ -231,6 +231,7 @@ ALLOCATOR = (
         fix="expandable-segments",
         environment={"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
         grows=None,
+        of_allocator=True,
     ),
     Experiment(
         name="empty-cache",
@@ -240,6 +241,7 @@ ALLOCATOR = (
         fix="return-the-cache",
         hook="empty-cache",
         grows=None,
+        of_allocator=True,
     ),
     Experiment(
         name="without-the-cap",

@@ -28,7 +28,7 @@ class Experiment:
     `safety` and `time_factor` order changes that would all do: quality first, then speed; one that
     only shows a cause, and that nobody would train with, is no remedy. A cause with `grows` keeps
     something from step to step (None: it may or may not); `phases` are those in which a cause can
-    run out of memory at all, where it is not all of them.
+    run out of memory at all, where it is not all of them. One `of_allocator` shows on a card alone.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Experiment:
     is_remedy: bool = True
     grows: bool | None = False
     phases: tuple[str, ...] = ()
+    of_allocator: bool = False
     steps: int = 2
     evaluates: bool = False
     saves: bool = False

@@ -38,6 +38,7 @@ FACTOR = 1.5
 """By how much a saving may differ from its prediction before the prediction is said to be off."""
 
 _FAILURES = (OOM, HOST_OOM)
+WITHOUT_ALLOCATOR = ("cpu",)
 EARLY = ("load", "train step")
 
 
@@ -187,6 +188,8 @@ def _trouble_of_change(experiment: Experiment, arms: Arms) -> str | None:
         return f"a changed run ended by {odd[0].outcome}: {odd[0].reason}"
     if not arms.treated:
         return "the changed run did not take place"
+    if experiment.of_allocator and arms.baseline[0].backend in WITHOUT_ALLOCATOR:
+        return "tensors were counted without the allocator of a card, which the cause is about"
     if _was_idle(experiment, arms) and _concerns(experiment, arms):
         return f"the change ({experiment.title}) never took effect in the run"
     return None
@@ -200,7 +203,7 @@ def _was_idle(experiment: Experiment, arms: Arms) -> bool:
 def _concerns(experiment: Experiment, arms: Arms) -> bool:
     """Say whether the failure is where the cause can show: its phases, a step after the first."""
     phase, steps = _place(arms.baseline[0])
-    if experiment.phases and phase not in experiment.phases:
+    if experiment.phases and phase and phase not in experiment.phases:
         return False
     return not (experiment.grows and steps == 0 and phase in EARLY)
 

@@ -76,6 +76,7 @@ def _verdict(one: Confirmation) -> Section:
     saved = saving_words(one)
     if saved:
         sentences.append(saved)
+    sentences += _growth(one)
     runs = [
         (name, result)
         for name, results in (
@@ -92,6 +93,19 @@ def _verdict(one: Confirmation) -> Section:
         sentences=tuple(sentences),
         table=_runs(one, runs) if runs else None,
     )
+
+
+def _growth(one: Confirmation) -> list[str]:
+    """Say what is held more after each step, before and after, and where."""
+    if not one.growth_bytes:
+        return []
+    then = "" if one.treated_growth_bytes is None else _treated_growth(one.treated_growth_bytes)
+    found = [f"After each step {format_size(one.growth_bytes)} more is held{then}."]
+    return found + [_sentence(site) for site in one.sites]
+
+
+def _treated_growth(count: int) -> str:
+    return f", when treated {format_size(count)}" if count else ", when treated nothing"
 
 
 def saving_words(one: Confirmation) -> str:

@@ -71,6 +71,23 @@ def confirmed(folder: Path, *arguments: str) -> dict[str, dict[str, Any]]:
     return {one["cause"]: one for one in answer["confirmations"]}
 
 
+def log_of(plant: Plant, failure: dict[str, Any], folder: Path) -> Path:
+    """Write what a run of a job prints that fails as a trial did; return where it is."""
+    text = (FOLDER / "jobs" / plant["job"] / "crash.log").read_text(encoding="utf-8")
+    capacity, held = plant["cap_mib"] << 20, failure["allocated_bytes"]
+    figures = {
+        "requested": failure["requested_bytes"],
+        "capacity": capacity,
+        "allocated": held,
+        "free": capacity - held,
+    }
+    for name, figure in figures.items():
+        text = text.replace(f"{{{name}}}", f"{figure / (1 << 20):.2f} MiB")
+    path = folder / "crash.log"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
 def ran(folder: Path, *arguments: str, codes: tuple[int, ...] = (0,)) -> str:
     """Run oomdoctor in a folder; return what it printed."""
     done = subprocess.run(

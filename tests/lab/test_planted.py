@@ -55,3 +55,26 @@ def test_what_a_script_hides_is_found_by_its_log_and_proven_by_trials(
         cause: "confirmed",
         swapped: "refuted",
     }, {one: found[one]["reason"] for one in found}
+
+
+@pytest.mark.parametrize("plant", planting.JOBS, ids=names(planting.JOBS))
+def test_what_the_config_of_a_job_hides_is_proven_without_a_card(
+    plant: Plant, tmp_path: Path
+) -> None:
+    cause, swapped = planting.cause_of(plant), plant["swapped"]
+    config = str(planting.FOLDER / "jobs" / plant["job"] / "train.yaml")
+
+    found = planting.confirmed(
+        tmp_path,
+        str(planting.suspected(tmp_path, cause, swapped)),
+        config,
+        *("--backend", "simulate", "--gpu", "RTX 4090", "--cap", f"{plant['cap_mib']}MiB"),
+    )
+    log = planting.log_of(plant, found[cause]["baseline"][0], tmp_path)
+    diagnosis = planting.diagnosed(tmp_path, str(log), "--config", config)
+
+    assert diagnosis["causes"][0]["cause"] in told_apart(cause)
+    assert {one: found[one]["verdict"] for one in found} == {
+        cause: "confirmed",
+        swapped: "refuted",
+    }, {one: found[one]["reason"] for one in found}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from oomdoctor.experiments.catalogue import experiments_of
 from oomdoctor.experiments.confirm import confirm
 from oomdoctor.experiments.experiment import Experiment
 from oomdoctor.model.trial import (
@@ -148,3 +149,20 @@ def test_a_search_that_is_stopped_says_so_and_keeps_what_it_has() -> None:
     made = ended.value.value
     assert (made.verdict, made.reason) == (INCONCLUSIVE, "stopped: the budget is spent")
     assert made.baseline == (FAILS,)
+
+
+def test_a_cause_of_the_allocator_is_not_judged_where_tensors_are_counted_without_one() -> None:
+    (experiment, _) = experiments_of("fragmentation")
+    fails = result(OOM, 14, backend="cpu")
+
+    made = run(confirm("fragmentation", experiment), lambda _: fails)
+
+    assert made.verdict == INCONCLUSIVE
+    assert "counted without the allocator" in made.reason
+
+
+def test_a_change_that_needs_less_but_too_much_still_refutes_nothing() -> None:
+    kind, reason, _ = verdict(treated=result(OOM, 11))
+
+    assert kind == INCONCLUSIVE
+    assert "it needs 3.00 GiB less there" in reason
