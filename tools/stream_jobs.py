@@ -169,8 +169,8 @@ def _optimizers() -> Iterator[tuple[str, Recorded]]:
     for name, spec in (
         ("fused", OptimizerSpec(implementation="fused")),
         ("for-loop", OptimizerSpec(implementation="for-loop")),
-        ("sgd", OptimizerSpec(name="sgd")),
-        ("momentum", OptimizerSpec(name="sgd-momentum")),
+        ("sgd", OptimizerSpec(name="sgd", decay=0.01)),
+        ("momentum", OptimizerSpec(name="sgd-momentum", decay=0.01)),
         ("adafactor", OptimizerSpec(name="adafactor")),
         ("adamw-8bit", OptimizerSpec(name="adamw-8bit")),
         ("adamw-paged", OptimizerSpec(paged=True)),
