@@ -72,3 +72,14 @@ def test_a_message_that_is_none_is_passed_over() -> None:
     heard.hear({"pid": "x"})
 
     assert heard.speakers == {}
+
+
+def test_what_is_held_after_each_step_is_that_of_the_rank_that_holds_most() -> None:
+    told = Told()
+    for pid, sizes in ((1, (10, 12, 14)), (2, (10, 30, 50))):
+        for number, size in enumerate(sizes, 1):
+            told.hear({"type": "step", "pid": pid, "number": number, "held_bytes": size})
+    told.hear({"type": "held", "pid": 1, "text": "a graph is held by total"})
+
+    assert told.held_bytes() == (10, 30, 50)
+    assert told.held_sites == ["a graph is held by total"]
