@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound="Callable[..., object]")
 EXECUTORS = ("local", "ray")
-OFFERED = tuple(one for one in BACKENDS if one != "cuda-twin")  # nothing scales a job down yet
 OBJECTIVES = ("memory", "tokens-per-second")
 
 _TRIAL = (
@@ -42,7 +41,7 @@ _TRIAL = (
     ),
     click.option(
         "--backend",
-        type=click.Choice(OFFERED),
+        type=click.Choice(BACKENDS),
         help="Where trials run.  [default: cuda where a card is, else simulate or formula]",
     ),
 )

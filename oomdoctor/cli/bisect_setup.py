@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from oomdoctor.search.rounds import Ask
 
 ON_NO_CARD = ("simulate", "formula")
+TWIN = "cuda-twin"
 SPEED = "tokens-per-second"
 LEAST_CAP = 1 << 20
 
@@ -179,6 +180,11 @@ def _backend(asked: Asked, *, has_command: bool) -> tuple[str, tuple[str, ...]]:
     """Return where trials run, and why where nobody chose."""
     has_torch = asked["python"] is not None or torch_is_there()
     if asked["backend"] is not None:
+        if asked["backend"] == TWIN and (has_command or asked["cap"] is None):
+            raise click.UsageError(
+                "--backend cuda-twin scales a job and its cap: give a job and --cap SIZE, the room"
+                " that the whole job would have"
+            )
         if has_command and asked["backend"] in ON_NO_CARD:
             raise click.UsageError(
                 f"--backend {asked['backend']} knows jobs alone; a command runs on cuda, virtual"

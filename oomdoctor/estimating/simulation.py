@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from oomdoctor.estimating.growth import Growth, laws_of
 from oomdoctor.estimating.peak import bare_peak, peak_of_stream
-from oomdoctor.estimating.shapes import Shape, longest, shape_of, with_few_layers, with_shape
+from oomdoctor.estimating.shapes import Shape, longest, shape_of, with_shape
 from oomdoctor.lab.protocol import TraceRequest, encode
 from oomdoctor.lab.session import WorkerError
 from oomdoctor.memory import bands
+from oomdoctor.memory.few_layers import with_few_layers
 from oomdoctor.model.estimate import SIMULATE
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from oomdoctor.lab.job_values import job_of
 from oomdoctor.lab.keys import key_of
 from oomdoctor.lab.protocol import Progress, RunRequest, RunResult
 from oomdoctor.lab.session import WorkerError, WorkerSession
+from oomdoctor.lab.twin import scaled, twin_of
 from oomdoctor.model.trial import (
     CRASH,
     FIT,
@@ -33,10 +34,8 @@ if TYPE_CHECKING:
     from oomdoctor.model.job import Job
     from oomdoctor.model.trial import PhasePeak, TrialSpec
 
-    Twin = Callable[[Job, int | None], tuple[Job, int | None]]
-
 LONGEST_S = 600.0
-HOST, CPU = "host", "cpu"
+HOST, CPU, TWIN = "host", "cpu", "cuda-twin"
 _OVER_THE_CAP = OomIdentity(backend=HOST, exception="cap")
 _LOOK_S = 0.2
 OUTPUT = "output.log"
@@ -47,12 +46,12 @@ _SEEN = "CUDA_VISIBLE_DEVICES"  # a session hides the cards unless told otherwis
 class JobBackend:
     """Each trial gets a worker of its own, so that nothing of one is left for the next.
 
-    `name` is cuda, cuda-twin, virtual or cpu. `python` has torch; `environment` is what the worker
-    gets on top (of a virtual card, or which card it may see; None takes a variable away). `twin`
-    shrinks a job together with its cap; `hear_process` is told the number of each worker's process
-    group, which a guard may have to end. `stop` is asked several times a second; a reason ends the
-    trial as refused. `folder` is that of the run, where what a trial printed is kept.
-    `kernel_kills` counts what the kernel killed for memory.
+    `name` is cuda, cuda-twin, virtual or cpu; a cuda-twin runs a smaller job under a smaller cap
+    (lab/twin.py). `python` has torch; `environment` is what the worker gets on top (of a virtual
+    card, or which card it may see; None takes a variable away). `hear_process` is told the number
+    of each worker's process group, which a guard may have to end. `stop` is asked several times a
+    second; a reason ends the trial as refused. `folder` is that of the run, where what a trial
+    printed is kept. `kernel_kills` counts what the kernel killed for memory.
     """
 
     def __init__(
@@ -61,7 +60,6 @@ class JobBackend:
         *,
         python: str | None = None,
         environment: Mapping[str, str | None] | None = None,
-        twin: Twin | None = None,
         hear_process: Callable[[int], None] | None = None,
         stop: Callable[[], str | None] = lambda: None,
         folder: Path | None = None,
@@ -75,7 +73,6 @@ class JobBackend:
         if self._device != CPU:
             given.setdefault(_SEEN, os.environ.get(_SEEN))
         self._environment = given
-        self._twin = twin
         self._hear_process = hear_process
         self._stop = stop
         self._folder = folder
@@ -84,8 +81,12 @@ class JobBackend:
     def run(self, spec: TrialSpec, hear: Callable[[str], None]) -> TrialResult:
         """Run one trial of a job to its end."""
         job, cap = job_of(spec), spec.cap_bytes
-        if self._twin is not None:
-            job, cap = self._twin(job, cap)
+        twin = None
+        if self.name == TWIN:
+            twin = None if cap is None else twin_of(job, cap)
+            if twin is None:
+                return self._without_twin(spec)
+            job, cap = twin.job, twin.cap_bytes
         began, before = time.monotonic(), self._kernel_kills()
         limit = _HostLimit(spec.host_cap_bytes, self._stop)
         session = WorkerSession(
@@ -111,7 +112,18 @@ class JobBackend:
             versions = session.hello.versions if session.hello else {}
         if not isinstance(answer, RunResult):
             raise WorkerError("crashed", f"the worker answered with a {type(answer).__name__}")
-        return self._result(spec, job, answer, versions)
+        result = self._result(spec, job, answer, versions)
+        return result if twin is None else scaled(result, twin)
+
+    def _without_twin(self, spec: TrialSpec) -> TrialResult:
+        why = "it has no cap" if spec.cap_bytes is None else "its layers cannot be made fewer"
+        return TrialResult(
+            key=key_of(spec),
+            values=spec.values,
+            backend=self.name,
+            outcome=CRASH,
+            reason=f"this job has no scaled twin: {why}; --backend cuda runs the job itself",
+        )
 
     def _result(
         self, spec: TrialSpec, job: Job, answer: RunResult, versions: Mapping[str, str]

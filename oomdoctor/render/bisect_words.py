@@ -22,7 +22,7 @@ OUTCOMES = {
 }
 BACKENDS = {
     "cuda": "measured on the card",
-    "cuda-twin": "measured on the card with a scaled twin of the job",
+    "cuda-twin": "inferred from a scaled twin of the job that ran on the card",
     "cpu": "counted on tensors of the CPU, not measured on a card",
     "virtual": "PyTorch's CUDA allocator on a virtual card, no device",
     "simulate": "simulated: traced on tensors without memory, not measured",

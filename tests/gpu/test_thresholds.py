@@ -59,9 +59,10 @@ CAP = 6 * GIB
 class Trials:
     """Runs the values of a job, each once."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, backend: str = "cuda") -> None:
         """Know nothing yet."""
         self.job = job
+        self.backend = backend
         self.known: dict[tuple[tuple[str, Value], ...], TrialResult] = {}
 
     def __call__(self, ask: Ask) -> TrialResult:
@@ -71,7 +72,7 @@ class Trials:
         key = tuple(values.items())
         if key not in self.known:
             spec = TrialSpec(values=values, job=job_at(self.job, values), cap_bytes=CAP)
-            self.known[key] = JobBackend("cuda").run(spec, lambda _: None)
+            self.known[key] = JobBackend(self.backend).run(spec, lambda _: None)
         return self.known[key]
 
 
@@ -91,3 +92,18 @@ def test_the_threshold_of_a_job_is_that_of_a_scan(torch: Any, name: str) -> None
     around = [int(bracket.fits_at) + k * step for k in range(-1, 3)]
     outcomes = {value: trials.at({axis_name: value}).outcome for value in around}
     assert list(outcomes.values()) == [FIT, FIT, OOM, OOM]
+
+
+def test_a_scaled_twin_finds_about_the_threshold_of_the_job(torch: Any) -> None:
+    pytest.importorskip("transformers")
+    del torch
+    job, name, low, high, step = JOBS["batch of GPT-2"]
+    axis = axis_named(name, low=low, high=high, step=step)
+
+    edges = [
+        run(find_edge(axis, cap_bytes=CAP), Trials(job, backend)).bracket.fits_at
+        for backend in ("cuda", "cuda-twin")
+    ]
+
+    assert edges[0] is not None
+    assert edges[1] == pytest.approx(edges[0], rel=0.15)

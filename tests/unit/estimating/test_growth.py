@@ -6,13 +6,12 @@ import pytest
 
 from oomdoctor.estimating.shapes import (
     Shape,
-    layers_of,
     longest,
     shape_of,
-    with_few_layers,
     with_shape,
 )
 from oomdoctor.estimating.simulation import Simulation
+from oomdoctor.memory.few_layers import layers_of, with_few_layers
 from oomdoctor.memory.stream_replay import replay
 from oomdoctor.model.job import EvalSpec, GenerationSpec, LoraSpec, ModelSpec
 from tests.unit.estimating.doubles import CONFIG, GIB, Double, a_card, a_job, stream_of
