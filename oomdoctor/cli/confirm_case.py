@@ -9,21 +9,28 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from oomdoctor.cli.bisect_command import check_start, command_given
 from oomdoctor.cli.bisect_setup import setup_of
+from oomdoctor.cli.estimate_run import described_by
 from oomdoctor.errors import InputError, Location
 from oomdoctor.experiments.arms import Subject
 from oomdoctor.experiments.case import Case, case_of_cause, case_of_diagnosis
+from oomdoctor.experiments.catalogue import EXPERIMENTS
 from oomdoctor.lab.hooks import names
 from oomdoctor.model.trial import CommandSpec
+from oomdoctor.reason.after import jobs_after
+from oomdoctor.reason.prescribe import prescriptions_of
 from oomdoctor.record import NamedTuple, replace
 from oomdoctor.search.rounds import Ask
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import BinaryIO
 
     from oomdoctor.cli.bisect_setup import Setup
     from oomdoctor.cli.confirm import Asked
+    from oomdoctor.configs.dialect import ConfigReading
+    from oomdoctor.facts.book import FactBook
     from oomdoctor.lab.guard import Allowed
     from oomdoctor.model.job import Job
     from oomdoctor.model.plan import Prescription
@@ -40,13 +47,14 @@ class Wanted(NamedTuple):
 
     def subject(self, asked: Asked, allowed: Allowed) -> Subject:
         """Return what fails, under the caps of this place."""
-        own = asked["treated"]
-        spec = self.setup.spec_of(allowed)(Ask())
-        treated = None
-        if own is not None:
-            treated = CommandSpec(arguments=tuple(shlex.split(own)), folder=str(Path.cwd()))
+        words = _words(asked["treated"])
+        treated = CommandSpec(arguments=words, folder=str(Path.cwd())) if words else None
         return Subject(
-            spec=spec, fixes=self.case.fixes, jobs=self.jobs, treated=treated, hooks=names()
+            spec=self.setup.spec_of(allowed)(Ask()),
+            fixes=self.case.fixes,
+            jobs=self.jobs,
+            treated=treated,
+            hooks=names(),
         )
 
 
@@ -64,10 +72,31 @@ def wanted_of(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Wanted
         )
     if asked["treated"] is not None and setup.template is None:
         raise click.UsageError("--treated stands for a command, and there is none behind --")
+    for words in (_words(asked["treated"]), command_given()):
+        if words:
+            check_start(words[0])
     if asked["write_config"] is not None and not asked["minimal"]:
         raise click.UsageError("--write-config writes what --minimal finds: give both")
-    jobs = {} if setup.template is not None else _jobs(values, case, stdin)
-    return Wanted(case, setup, jobs)
+    if setup.job is None:
+        return Wanted(case, setup, {})
+    source = described_by(values, stdin=stdin)
+    book = source.described().book
+    if not case.fixes:
+        case = replace(case, fixes=_fixes_of_rules(book, source.configs.readings))
+    return Wanted(case, setup, jobs_after(tuple(case.fixes.values()), book))
+
+
+def _words(text: str | None) -> tuple[str, ...]:
+    """Return the words of the changed command; UsageError where its quotes do not match."""
+    if text is None:
+        return ()
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise click.UsageError(f"--treated {text!r}: {error}") from error
+    if not words:
+        raise click.UsageError("--treated names no command")
+    return words
 
 
 def _case(text: str) -> Case:
@@ -80,7 +109,11 @@ def _case(text: str) -> Case:
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"cannot be read: {error}", location=Location(path=text)) from error
         except ValueError as error:
-            raise InputError(f"not JSON: {error}", location=Location(path=text)) from error
+            raise InputError(
+                f"not JSON: {error}",
+                location=Location(path=text),
+                hint=f"diagnose it first: oomdoctor diagnose {text} -f json -o diagnosis.json",
+            ) from error
     from oomdoctor.rules.loader import load_rules
 
     known = load_rules().causes
@@ -88,18 +121,20 @@ def _case(text: str) -> Case:
         from difflib import get_close_matches
 
         near = get_close_matches(text, known, n=3, cutoff=0.5)
-        remedy = f"did you mean {', '.join(near)}?" if near else "`oomdoctor explain` lists them"
+        remedy = f"did you mean {', '.join(near)}?" if near else "docs/rules.md lists them"
         raise click.UsageError(f"{text!r} is neither a file nor a cause; {remedy}")
     return case_of_cause(text)
 
 
-def _jobs(values: Mapping[str, object], case: Case, stdin: BinaryIO | None) -> dict[str, Job]:
-    """Return the job after each prescribed fix that changes what its config says."""
-    from oomdoctor.cli.estimate_run import described_by
-    from oomdoctor.reason.after import jobs_after
+def _fixes_of_rules(book: FactBook, readings: Sequence[ConfigReading]) -> dict[str, Prescription]:
+    """Return what the rules would change in these configs for the experiments that there are."""
+    from oomdoctor.rules.loader import load_rules
 
-    if not case.fixes:
-        return {}
-    described = described_by(values, stdin=stdin).described()
-    fixes: tuple[Prescription, ...] = tuple(case.fixes.values())
-    return jobs_after(fixes, described.book)
+    wanted = {one.fix for one in EXPERIMENTS}
+    found: dict[str, Prescription] = {}
+    for rule in load_rules().rules:
+        if any(fix.id in wanted for fix in rule.fixes):
+            for one in prescriptions_of(rule, book, readings):
+                if one.fix_id in wanted:
+                    found.setdefault(one.fix_id, one)
+    return found

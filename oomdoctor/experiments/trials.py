@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomdoctor.experiments.arms import (
@@ -10,6 +11,7 @@ from oomdoctor.experiments.arms import (
     WHOLE,
     baseline_spec,
     control_spec,
+    edits_of,
     whole_spec,
 )
 from oomdoctor.experiments.confirm import confirm
@@ -17,14 +19,13 @@ from oomdoctor.experiments.judge import inconclusive, needed_bytes
 from oomdoctor.experiments.together import candidates, changes_of, predicted_saving, with_changes
 from oomdoctor.lab.edits import with_copies
 from oomdoctor.memory.formula import peak_by_formula
-from oomdoctor.model.trial import OOM
+from oomdoctor.model.trial import OOM, CommandSpec
 from oomdoctor.record import NamedTuple, replace
 from oomdoctor.search.minimal import find_minimal
 from oomdoctor.search.rounds import abreast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from oomdoctor.experiments.arms import Subject
     from oomdoctor.experiments.experiment import Experiment
@@ -114,11 +115,22 @@ class Trials:
         return Verdicts(verdicts, trials, fixes, stopped)
 
     def write_configs(self, names: Sequence[str], folder: Path) -> tuple[str, ...]:
-        """Write copies of the command's configs with some changes; return where they are."""
-        spec = with_changes(self._subject, [self._remedies[name] for name in names])
-        if spec.command is None or not spec.command.edits:
+        """Write copies of the configs with some changes; return where they are.
+
+        Changes that no fix spells in a config are in none of them.
+        """
+        chosen = [self._remedies[name] for name in names]
+        command = with_changes(self._subject, chosen).command
+        if command is None:
+            fixes = [self._subject.fixes.get(one.fix or "") for one in chosen]
+            patches = [one for fix in fixes if fix is not None for one in fix.patches]
+            files = tuple(dict.fromkeys(one.file for one in patches if one.file is not None))
+            reader = CommandSpec(arguments=files, folder=str(Path.cwd()))
+            edits = tuple(one for fix in fixes for one in edits_of(fix, reader))
+            command = replace(reader, edits=edits)
+        if not command.edits:
             return ()
-        with_copies(spec.command, folder)
+        with_copies(command, folder)
         return tuple(str(path) for path in sorted(folder.rglob("*")) if path.is_file())
 
     def _confirm(self, planned: Planned) -> Search[Confirmation]:

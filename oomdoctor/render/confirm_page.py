@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.model.trial import CONFIRMED, FIT, INCONCLUSIVE, REFUTED
+from oomdoctor.model.trial import CONFIRMED, FIT, HOST_OOM, INCONCLUSIVE, OOM, REFUTED
 from oomdoctor.render.bisect_words import BACKENDS, figures_words, outcome_words
 from oomdoctor.render.estimate_words import job_words
 from oomdoctor.render.page import Chart, ChartBar, Figure, Page, Section, Table
@@ -63,8 +63,8 @@ def _figures(made: Confirmed) -> tuple[Figure, ...]:
         found.append(Figure("cap", format_size(made.cap_bytes), "of every trial's allocator"))
     if made.card:
         found.append(Figure("card", made.card))
-    failed = sum(one.outcome != FIT for one in made.trials)
-    ran = f"{format_count(failed)} of them did not fit, {made.seconds:.1f} s in all"
+    failed = sum(one.outcome in (OOM, HOST_OOM) for one in made.trials)
+    ran = f"{format_count(failed)} of them out of memory, {made.seconds:.1f} s in all"
     if made.replayed:
         ran += f", {format_count(made.replayed)} from the journal"
     found.append(Figure("trials", format_count(len(made.trials)), ran))

@@ -179,3 +179,23 @@ def test_what_is_no_case_is_refused_with_the_reason(
 
     assert done.returncode == 2
     assert said in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("treated", "said"),
+    [
+        ("'", '--treated "\'": No closing quotation'),
+        ("  ", "--treated names no command"),
+        ("no-such-program x", "'no-such-program' cannot be started"),
+    ],
+)
+def test_a_changed_command_that_is_none_is_refused_before_a_trial(
+    run_python: RunPython, tmp_path: Path, treated: str, said: str
+) -> None:
+    own = ("loss-graph-retained", *CPU, "--treated", treated, "--", *script(tmp_path))
+
+    done = confirm(run_python, tmp_path, *own)
+
+    assert done.returncode == 2
+    assert said in done.stderr.decode()
+    assert not (tmp_path / ".oomdoctor").exists()
