@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.worker.fake.attention import Attention
 from oomdoctor.worker.fake.bitsandbytes_kernels import BitsAndBytes
+from oomdoctor.worker.fake.delegates import delegates
 from oomdoctor.worker.fake.early_stop import EarlyStop
 from oomdoctor.worker.fake.facade import Facade
 from oomdoctor.worker.fake.kernels import Kernels
@@ -30,7 +31,7 @@ class FakeCard:
         self.memory = FakeMemory(self.tracker)
         self.tracker.memory = self.memory
         self.values = Values(self.memory, self.tracker.assume, blind=blind)
-        self.workspaces = Workspaces(self.tracker, card)
+        self.workspaces = Workspaces(self.tracker, card, delegates())
         self.kernels = Kernels(self.memory, self.values, self.workspaces)
         self.kernels.special = Special(self.kernels).table()
         self.attention = Attention(card.capability)

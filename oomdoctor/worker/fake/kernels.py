@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from oomdoctor.worker.errors import ShimFailedError
+from oomdoctor.worker.fake.delegates import functions
 from oomdoctor.worker.fake.shapes import Shapes, View, build, tensors_in
 from oomdoctor.worker.fake.wrappers import Wrappers
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from oomdoctor.worker.fake.values import Values
     from oomdoctor.worker.fake.workspaces import Workspaces
 
-FUNCTIONS = "torchgen/packaged/ATen/native/native_functions.yaml"
 CPU_KERNELS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 VIEWS = (
     *("as_strided", "view", "_reshape_alias", "unfold", "view_as_real", "view_as_complex"),
@@ -280,12 +278,9 @@ def cuda_operators() -> list[str]:
 
 def declared_for_cuda() -> list[str]:
     """Return the operators that torch's list of functions gives CUDA kernels."""
-    path = Path(torch.__file__).parents[1] / FUNCTIONS
-    if not path.exists():
-        raise ShimFailedError(f"this torch comes without {FUNCTIONS}")
     names: list[str] = []
     name = ""
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in functions():
         if line.startswith("- func: "):
             name = line[8 : line.index("(")]
         elif (name and "CUDA" in line and re.match(r"\s+[\w, ]*\bCUDA\b[\w, ]*:", line)) or (

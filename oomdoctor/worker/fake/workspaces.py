@@ -52,9 +52,15 @@ class Call(NamedTuple):
 class Workspaces:
     """Writes down what kernels take; cuBLAS keeps a workspace for each thread that called it."""
 
-    def __init__(self, tracker: Tracker, card: CardSpec) -> None:
-        """Account to a tracker for a card."""
+    def __init__(
+        self, tracker: Tracker, card: CardSpec, delegates: Mapping[str, str] | None = None
+    ) -> None:
+        """Account to a tracker for a card; `delegates` are the operators that write into tensors.
+
+        They are given by those that make their results first, and then do the same.
+        """
         self._tracker = tracker
+        self._delegates = delegates or {}
         self.card = card
         self._handles: set[int] = set()
         self._names: dict[OpOverload, str] = {}
@@ -79,17 +85,25 @@ class Workspaces:
             name = schema.name.removeprefix("aten::")
             if schema.overload_name:
                 name = f"{name}.{schema.overload_name}"
-            self._names[operator] = name
+            # a CUDA build calls `mm` where a CPU build makes the result and calls `mm.out`
+            name = self._names[operator] = self._delegates.get(name, name)
         return name
 
     def before(self, operator: OpOverload, arguments: tuple[Any, ...]) -> None:
         """Account for what is taken before the results are made."""
         name = self._name(operator)
-        if name in GEMMS:
+        if name in GEMMS and self._writes(operator):
             self._cublas()
         elif name == "_foreach_norm.Scalar":
             size = _norm_bytes(arguments[0])
             self._held = [self._tracker.take(size, f"aten.{name} (partial results)")]
+
+    def _writes(self, operator: OpOverload) -> bool:
+        """Say whether an operator writes into a tensor that it is given."""
+        return any(
+            argument.alias_info is not None and argument.alias_info.is_write
+            for argument in operator._schema.arguments
+        )
 
     def _cublas(self) -> None:
         thread = threading.get_ident()
@@ -109,6 +123,8 @@ class Workspaces:
     ) -> None:
         """Account for what is taken while the results are written."""
         name = self._name(operator)
+        if name in GEMMS:  # the result was made before
+            self._cublas()
         kernel = KERNELS.get(name)
         if kernel is not None:
             scratch = Scratch(self._tracker, f"aten.{name} (workspace)")
