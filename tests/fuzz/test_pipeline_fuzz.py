@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 LONGEST = 12_000
 ANSWERS = ("cause", "need_evidence", "not_gpu_oom", "nothing_found")
 HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 QUICK = settings(
     max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), database=None
 )
@@ -166,7 +168,7 @@ def check_contract(found: Diagnosis, inputs: dict[str, str]) -> None:
 
 def plain(text: str) -> str:
     """Return a text without blanks at its ends and without what cleaning drops inside of words."""
-    kept = (char for char in text if unicodedata.category(char) not in HIDDEN)
+    kept = (char for char in COLOUR.sub("", text) if unicodedata.category(char) not in HIDDEN)
     return "".join(kept).strip()
 
 
