@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.lab import classify
 from oomdoctor.lab.classify import Ending
-from oomdoctor.lab.edits import filled, with_copies
+from oomdoctor.lab.edits import with_copies
 from oomdoctor.lab.groups import Group
 from oomdoctor.lab.host_use import HostUse
 from oomdoctor.lab.keys import key_of
@@ -73,7 +73,7 @@ class CommandBackend:
         if spec.command is None:
             raise ValueError("a trial of a command needs a command")
         folder = self._folder / "trials" / key_of(spec)
-        command = with_copies(filled(spec.command, spec.values), folder / "configs")
+        command = with_copies(spec.command, folder / "configs")
         path = folder / "output.log"
         before = self._kernel_kills()
         began = time.monotonic()

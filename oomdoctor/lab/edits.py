@@ -1,6 +1,6 @@
-"""A command as one trial runs it: its placeholders filled, edited copies in place of its configs.
+"""A command as one trial runs it: edited copies stand in the place of its configs.
 
-python train.py --bs {batch} --config train.yaml      --edit train.yaml:micro_batch_size={batch}
+python train.py --bs 8 --config train.yaml      with train.yaml: micro_batch_size = 8
 python train.py --bs 8 --config .oomdoctor/.../0/train.yaml
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Protocol
 
-    from oomdoctor.model.trial import CommandSpec, FileEdit, Value
+    from oomdoctor.model.trial import CommandSpec, FileEdit
 
     class _Editor(Protocol):
         def edit(self, text: str, wanted: Mapping[str, object], /) -> str | None: ...
@@ -26,19 +26,6 @@ if TYPE_CHECKING:
 
 
 _EDITED = ".yaml, .yml, .json, .toml or .py"
-
-
-def filled(command: CommandSpec, values: Mapping[str, Value]) -> CommandSpec:
-    """Return a command with `{name}` of each axis replaced by its value; other braces stay."""
-    return replace(
-        command,
-        arguments=tuple(_filled(one, values) for one in command.arguments),
-        environment={key: _filled(one, values) for key, one in command.environment.items()},
-        edits=tuple(
-            replace(one, value=_value(one.value, values), path=_filled(one.path, values))
-            for one in command.edits
-        ),
-    )
 
 
 def with_copies(command: CommandSpec, folder: Path) -> CommandSpec:
@@ -83,20 +70,6 @@ def keys_added(command: CommandSpec) -> tuple[str, ...]:
         if not there:
             found.append(f"{edit.key} of {edit.path}")
     return tuple(found)
-
-
-def _filled(text: str, values: Mapping[str, Value]) -> str:
-    for name, value in values.items():
-        text = text.replace("{" + name + "}", str(value))
-    return text
-
-
-def _value(value: Value, values: Mapping[str, Value]) -> Value:
-    """Return a value with its placeholders filled; one that is a placeholder keeps its type."""
-    if not isinstance(value, str):
-        return value
-    name = value[1:-1] if value[:1] == "{" and value[-1:] == "}" else ""
-    return values[name] if name in values else _filled(value, values)
 
 
 def _with_path(argument: str, original: Path, copy: Path, folder: Path) -> str:

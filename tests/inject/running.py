@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from oomdoctor.cli.bisect_command import CommandTemplate
 from oomdoctor.lab.command_trial import CommandBackend
-from oomdoctor.model.trial import CommandSpec, PhasePeak, TrialResult, TrialSpec
+from oomdoctor.model.trial import PhasePeak, TrialResult, TrialSpec
+from oomdoctor.record import replace
 
 MIB = 1 << 20
 
@@ -32,13 +34,14 @@ def run(
     """Run a program to the end of its trial; what is given goes into the spec, hooks included."""
     script = folder / "program.py"
     script.write_text(program, encoding="utf-8")
-    command = CommandSpec(
-        arguments=(*(launcher or (sys.executable,)), str(script), *arguments),
-        folder=str(folder),
+    values = given.pop("values", {})
+    words = (*(launcher or (sys.executable,)), str(script), *arguments)
+    command = replace(
+        CommandTemplate(words, (), str(folder)).at(values),
         hooks=given.pop("hooks", {}),
         environment={"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
     )
-    spec = TrialSpec(values=given.pop("values", {}), command=command, seconds=240.0, **given)
+    spec = TrialSpec(values=values, command=command, seconds=240.0, **given)
     return CommandBackend(backend, folder=folder / "run").run(spec, lambda _: None)
 
 

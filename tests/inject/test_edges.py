@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from oomdoctor.cli.bisect_command import CommandTemplate
 from oomdoctor.lab.command_trial import CommandBackend
-from oomdoctor.model.trial import CommandSpec, SearchAnswer, TrialResult, TrialSpec
+from oomdoctor.model.trial import SearchAnswer, TrialResult, TrialSpec
 from oomdoctor.search.axes import axis_named
 from oomdoctor.search.edge import find_edge
 from oomdoctor.search.rounds import run as search_through
@@ -111,12 +112,11 @@ def found(
 ) -> SearchAnswer:
     """Search with real trials of the program."""
     backend = CommandBackend("cpu", folder=folder)
-    command = CommandSpec(
-        arguments=(*launcher, "program.py", "--bs", "{batch}", "--max_len={seq}"),
-        folder=str(folder),
-    )
+    words = (*launcher, "program.py", "--bs", "{batch}", "--max_len={seq}")
+    template = CommandTemplate(words, (), str(folder))
 
     def trial(ask: Ask) -> TrialResult:
+        command = template.at(ask.values)
         spec = TrialSpec(values=ask.values, command=command, cap_bytes=CAP, repeat=ask.repeat)
         return backend.run(spec, lambda _: None)
 

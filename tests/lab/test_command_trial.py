@@ -47,7 +47,7 @@ def output_of(result: TrialResult) -> str:
 def test_a_program_that_ends_well_fits_and_its_output_is_kept(tmp_path: Path) -> None:
     program = "import sys; print('rows', sys.argv[1])"
 
-    result = run(tmp_path, program, "--bs={batch}", values={"batch": 8})
+    result = run(tmp_path, program, "--bs=8", values={"batch": 8})
 
     assert result.outcome == "fit"
     assert result.exit_code == 0
@@ -186,11 +186,19 @@ def test_a_command_that_does_not_start_is_a_crash_that_says_so(tmp_path: Path) -
     assert result.reason == "the command does not start: No such file or directory"
 
 
+def test_braces_of_the_command_itself_are_left_although_a_value_has_their_name(
+    tmp_path: Path,
+) -> None:
+    result = run(tmp_path, "import sys; print(sys.argv[1])", "{arm}", values={"arm": "baseline"})
+
+    assert output_of(result) == "{arm}\n"
+
+
 def test_an_edited_copy_is_read_in_place_of_the_config(tmp_path: Path) -> None:
     config = tmp_path / "train.json"
     config.write_text('{"rows": 1}', encoding="utf-8")
     program = "import json, sys; sys.exit(json.load(open(sys.argv[1]))['rows'])"
-    edit = FileEdit(path="train.json", key="rows", value="{batch}")
+    edit = FileEdit(path="train.json", key="rows", value=7)
 
     result = run(tmp_path, program, "train.json", edits=(edit,), values={"batch": 7})
 

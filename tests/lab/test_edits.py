@@ -1,4 +1,4 @@
-"""A command as one trial runs it: placeholders filled, copies of configs edited."""
+"""A command as one trial runs it: copies of configs edited."""
 
 from __future__ import annotations
 
@@ -7,32 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from oomdoctor.errors import InputError
-from oomdoctor.lab.edits import filled, keys_added, with_copies
+from oomdoctor.lab.edits import keys_added, with_copies
 from oomdoctor.model.trial import CommandSpec, FileEdit
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def test_placeholders_of_the_axes_are_filled_and_other_braces_stay() -> None:
-    command = CommandSpec(
-        arguments=("train", "--bs={batch}", '{"seq": {seq}}', "{other}"),
-        folder="/",
-        environment={"SEQ": "{seq}"},
-    )
-
-    made = filled(command, {"batch": 8, "seq": 512})
-
-    assert made.arguments == ("train", "--bs=8", '{"seq": 512}', "{other}")
-    assert made.environment == {"SEQ": "512"}
-
-
-def test_a_value_that_is_a_placeholder_keeps_its_type() -> None:
-    edit = FileEdit(path="a.yaml", key="micro_batch_size", value="{batch}")
-
-    made = filled(CommandSpec(arguments=(), folder="/", edits=(edit,)), {"batch": 8})
-
-    assert [one.value for one in made.edits] == [8]
 
 
 @pytest.mark.parametrize("argument", ["train.yaml", "--config=train.yaml", "./train.yaml"])

@@ -49,11 +49,12 @@ def test_placeholders_are_filled_and_other_braces_stay(tmp_path: Path) -> None:
     config = tmp_path / "train.yaml"
     config.write_text("rows: 1\n")
     edits = (f"{config}:rows={{batch}}", f"{config}:name=run-{{batch}}", f"{config}:rate=0.5")
-    template = template_of(("train", "--bs={batch}", '{"a": 1}', "{other}"), edits, ["batch"])
+    words = ("train", "--bs={batch}", '{"a": 1, "b": {batch}}', "{other}")
+    template = template_of(words, edits, ["batch"])
 
     command = template.at({"batch": 8})
 
-    assert command.arguments == ("train", "--bs=8", '{"a": 1}', "{other}")
+    assert command.arguments == ("train", "--bs=8", '{"a": 1, "b": 8}', "{other}")
     assert [one.value for one in command.edits] == [8, "run-8", 0.5]
 
 
