@@ -12,7 +12,7 @@ from oomdoctor.cli.estimate_options import job_options
 from oomdoctor.cli.exit_codes import ExitCode
 from oomdoctor.cli.lazy import Example
 from oomdoctor.cli.options import output_options, standard_input, talk_options
-from oomdoctor.cli.output import say, write_result
+from oomdoctor.cli.output import hand_over, say, write_result
 
 if TYPE_CHECKING:
     from oomdoctor.cli.bisect_run import Outcome
@@ -84,7 +84,6 @@ class BisectCommand(TakesCommand):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options; wrong use ends a `git bisect run`, and marks no commit."""
-        ctx.meta[GIVEN] = tuple(args)
         if GIT_FLAG not in args:
             return super().parse_args(ctx, args)
         try:
@@ -92,10 +91,6 @@ class BisectCommand(TakesCommand):
         except click.ClickException as error:
             say(f"error: {error.format_message()}")
             ctx.exit(GIT_WRONG)
-
-
-GIVEN = "oomdoctor.given"
-"""Where the words of the command line are kept, for the file that starts the run again."""
 
 
 @click.command("bisect", cls=BisectCommand)
@@ -162,9 +157,9 @@ def command(**values: object) -> int:
     from oomdoctor.cli.bisect_run import bisected
 
     outcome = bisected(values, stdin=standard_input())
-    write_result(_rendered(outcome, asked), path=asked["output"], force=asked["force"])
-    if asked["output"] not in (None, "-") and not asked["quiet"]:
-        say(f"written to {asked['output']}")
+    hand_over(
+        _rendered(outcome, asked), path=asked["output"], force=asked["force"], quiet=asked["quiet"]
+    )
     if outcome.refused is not None:
         raise outcome.refused
     return int(_exit(outcome, is_of_speed=asked["objective"] != OBJECTIVES[0]))

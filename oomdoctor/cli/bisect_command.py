@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from oomdoctor.model.trial import Value
 
-KEPT = "oomdoctor.command"
+KEPT, GIVEN = "oomdoctor.command", "oomdoctor.given"
+"""Where the context keeps the user's command, and all words for the file that starts it again."""
 _HOLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_-]*)\}")
 
 
@@ -32,6 +33,7 @@ class TakesCommand(HelpWithExamples):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put what stands behind the first `--` aside, then read the options."""
+        ctx.meta[GIVEN] = tuple(args)
         if "--" in args:
             at = args.index("--")
             ctx.meta[KEPT] = tuple(args[at + 1 :])

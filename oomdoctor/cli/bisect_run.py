@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from oomdoctor import __version__
-from oomdoctor.cli.bisect import GIVEN
+from oomdoctor.cli.bisect_command import GIVEN
 from oomdoctor.cli.bisect_live import shown_trials
 from oomdoctor.cli.bisect_places import executor_of, opened
 from oomdoctor.cli.bisect_search import begun

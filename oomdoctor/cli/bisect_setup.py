@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from oomdoctor.cli.bisect import Asked
     from oomdoctor.cli.bisect_command import CommandTemplate
+    from oomdoctor.estimating.describe import Source
     from oomdoctor.lab.guard import Allowed
     from oomdoctor.model.job import CardSpec, Job
     from oomdoctor.model.trial import Value
@@ -39,12 +40,14 @@ ON_NO_CARD = ("simulate", "formula")
 TWIN = "cuda-twin"
 SPEED = "tokens-per-second"
 LEAST_CAP = 1 << 20
+_NOT_OF_THE_PLAN = ("notes", "source")
 
 
 class Setup(NamedTuple):
     """A run before it begins. `outer` is there where a frontier is wanted.
 
-    `job` is what runs, or (beside a `template`) what the estimate is made of.
+    `job` is what runs, or (beside a `template`) what the estimate is made of; it was read from
+    `source`, which may be standard input and is read but once.
     """
 
     backend: str
@@ -58,6 +61,7 @@ class Setup(NamedTuple):
     evaluates: bool
     saves: bool
     notes: tuple[str, ...] = ()
+    source: Source | None = None
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -72,7 +76,9 @@ class Setup(NamedTuple):
     def plan_digest(self, **more: object) -> str:
         """Return what two runs have in common when one may go on with the other's journal."""
         plain = self._asdict()
-        shown = {name: _plain(value) for name, value in plain.items() if name != "notes"}
+        shown = {
+            name: _plain(value) for name, value in plain.items() if name not in ("notes", "source")
+        }
         return digest({**shown, **more})
 
     def spec_of(self, allowed: Allowed) -> Callable[[Ask], TrialSpec]:
@@ -118,7 +124,8 @@ def setup_of(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Setup:
     if not asked["axis"] and not asked["git_bisect"]:
         raise click.UsageError("no axis: give --axis batch, or --axis NAME=LOW..HIGH")
     axes = axes_of(asked["axis"])
-    job, cards = _described(values, needed=not words, stdin=stdin)
+    source = _source(values, needed=not words, stdin=stdin)
+    job, cards = _described(source, asked, needed=not words)
     template = template_of(words, asked["edit"], [one.name for one in axes]) if words else None
     added: tuple[str, ...] = ()
     if template is None:
@@ -156,16 +163,22 @@ def setup_of(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Setup:
     )
 
 
-def _described(
-    values: Mapping[str, object], *, needed: bool, stdin: BinaryIO | None
-) -> tuple[Job | None, tuple[CardSpec, ...]]:
-    """Return the job and the cards that are named; a command may go without a job."""
+def _source(values: Mapping[str, object], *, needed: bool, stdin: BinaryIO | None) -> Source | None:
+    """Return where the job comes from; a command may go without one."""
     asked = cast("Asked", values)
     if not needed and not (asked["configs"] or asked["model"] or asked["fact"]):
+        return None
+    return described_by(values, stdin=stdin)
+
+
+def _described(
+    source: Source | None, asked: Asked, *, needed: bool
+) -> tuple[Job | None, tuple[CardSpec, ...]]:
+    """Return the job and the cards that are named."""
+    if source is None:
         from oomdoctor.estimating.cards import cards_of
 
         return None, cards_of(asked["gpu"])
-    source = described_by(values, stdin=stdin)
     described = source.described()
     if described.serving is not None and needed:
         raise click.UsageError(

@@ -12,14 +12,13 @@ from oomdoctor.cli.estimate_options import job_options
 from oomdoctor.cli.exit_codes import ExitCode
 from oomdoctor.cli.lazy import Example
 from oomdoctor.cli.options import output_options, standard_input, talk_options
-from oomdoctor.cli.output import say, write_result
+from oomdoctor.cli.output import hand_over, write_result
 
 if TYPE_CHECKING:
     from oomdoctor.cli.confirm_run import Outcome
     from oomdoctor.model.confirm import Confirmed
 
 FORMATS = ("text", "json", "html", "markdown")
-GIVEN = "oomdoctor.given"
 
 
 class Asked(TypedDict):
@@ -65,11 +64,6 @@ class ConfirmCommand(TakesCommand):
             "which changes are needed, and no more?",
         ),
     )
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options, and keep the words for the file that starts the run again."""
-        ctx.meta[GIVEN] = tuple(args)
-        return super().parse_args(ctx, args)
 
 
 @click.command("confirm", cls=ConfirmCommand)
@@ -126,9 +120,12 @@ def command(**values: object) -> int:
         write_result(_rendered(made, asked), path=asked["output"], force=asked["force"])
         return int(ExitCode.DONE)
     outcome = confirmed(values, stdin=standard_input())
-    write_result(_rendered(outcome.made, asked), path=asked["output"], force=asked["force"])
-    if asked["output"] not in (None, "-") and not asked["quiet"]:
-        say(f"written to {asked['output']}")
+    hand_over(
+        _rendered(outcome.made, asked),
+        path=asked["output"],
+        force=asked["force"],
+        quiet=asked["quiet"],
+    )
     if outcome.refused is not None:
         raise outcome.refused
     return int(_exit(outcome))

@@ -11,7 +11,6 @@ import click
 
 from oomdoctor.cli.bisect_command import check_start, command_given
 from oomdoctor.cli.bisect_setup import setup_of
-from oomdoctor.cli.estimate_run import described_by
 from oomdoctor.errors import InputError, Location
 from oomdoctor.experiments.arms import Subject
 from oomdoctor.experiments.case import Case, case_of_cause, case_of_diagnosis
@@ -77,12 +76,11 @@ def wanted_of(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Wanted
             check_start(words[0])
     if asked["write_config"] is not None and not asked["minimal"]:
         raise click.UsageError("--write-config writes what --minimal finds: give both")
-    if setup.job is None:
+    if setup.job is None or setup.source is None:
         return Wanted(case, setup, {})
-    source = described_by(values, stdin=stdin)
-    book = source.described().book
+    book = setup.source.described().book
     if not case.fixes:
-        case = replace(case, fixes=_fixes_of_rules(book, source.configs.readings))
+        case = replace(case, fixes=_fixes_of_rules(book, setup.source.configs.readings))
     return Wanted(case, setup, jobs_after(tuple(case.fixes.values()), book))
 
 

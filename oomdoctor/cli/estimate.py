@@ -10,7 +10,7 @@ from oomdoctor.cli.estimate_options import entry_options, job_options, shape_opt
 from oomdoctor.cli.exit_codes import ExitCode
 from oomdoctor.cli.lazy import Example, HelpWithExamples
 from oomdoctor.cli.options import output_options, standard_input, talk_options
-from oomdoctor.cli.output import say, write_result
+from oomdoctor.cli.output import hand_over
 
 if TYPE_CHECKING:
     from oomdoctor.model.estimate import Estimate
@@ -98,9 +98,9 @@ def command(**values: object) -> int:
     """
     asked = cast("Asked", values)
     made = _estimated(values, asked)
-    write_result(_rendered(made, asked), path=asked["output"], force=asked["force"])
-    if asked["output"] not in (None, "-") and not asked["quiet"]:
-        say(f"written to {asked['output']}")
+    hand_over(
+        _rendered(made, asked), path=asked["output"], force=asked["force"], quiet=asked["quiet"]
+    )
     return int(_exit(made, asked))
 
 

@@ -70,6 +70,13 @@ def write_result(text: str, *, path: str | None = None, force: bool = False) -> 
         raise InputError(f"cannot write: {error.strerror}", location=Location(path=path)) from error
 
 
+def hand_over(text: str, *, path: str | None, force: bool, quiet: bool) -> None:
+    """Write a result where it was asked for, and say where a file is unless all is to be quiet."""
+    write_result(text, path=path, force=force)
+    if path not in (None, "-") and not quiet:
+        say(f"written to {path}")
+
+
 def _write_whole(text: str, file: TextIO, path: str) -> None:
     """Write a file; leave no half of one where the disk is full."""
     try:

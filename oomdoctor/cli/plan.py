@@ -10,7 +10,7 @@ from oomdoctor.cli.estimate_options import job_options
 from oomdoctor.cli.exit_codes import ExitCode
 from oomdoctor.cli.lazy import Example, HelpWithExamples
 from oomdoctor.cli.options import output_options, standard_input, talk_options
-from oomdoctor.cli.output import say, write_result
+from oomdoctor.cli.output import hand_over
 
 if TYPE_CHECKING:
     from oomdoctor.model.estimate import FitPlan
@@ -71,9 +71,9 @@ def command(**values: object) -> int:
 
     asked = cast("Asked", values)
     made = planned(values, stdin=standard_input())
-    write_result(_rendered(made, asked), path=asked["output"], force=asked["force"])
-    if asked["output"] not in (None, "-") and not asked["quiet"]:
-        say(f"written to {asked['output']}")
+    hand_over(
+        _rendered(made, asked), path=asked["output"], force=asked["force"], quiet=asked["quiet"]
+    )
     return int(ExitCode.DONE)
 
 
