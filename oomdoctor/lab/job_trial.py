@@ -48,8 +48,7 @@ class JobBackend:
 
     `name` is cuda, cuda-twin, virtual or cpu; a cuda-twin runs a smaller job under a smaller cap
     (lab/twin.py). `python` has torch; `environment` is what the worker gets on top (of a virtual
-    card, or which card it may see; None takes a variable away). `hear_process` is told the number
-    of each worker's process group, which a guard may have to end. `stop` is asked several times a
+    card, or which card it may see; None takes a variable away). `stop` is asked several times a
     second; a reason ends the trial as refused. `folder` is that of the run, where what a trial
     printed is kept. `kernel_kills` counts what the kernel killed for memory.
     """
@@ -60,7 +59,6 @@ class JobBackend:
         *,
         python: str | None = None,
         environment: Mapping[str, str | None] | None = None,
-        hear_process: Callable[[int], None] | None = None,
         stop: Callable[[], str | None] = lambda: None,
         folder: Path | None = None,
         kernel_kills: Callable[[], int | None] = kernel_kills,
@@ -73,7 +71,6 @@ class JobBackend:
         if self._device != CPU:
             given.setdefault(_SEEN, os.environ.get(_SEEN))
         self._environment = given
-        self._hear_process = hear_process
         self._stop = stop
         self._folder = folder
         self._kernel_kills = kernel_kills
@@ -100,8 +97,6 @@ class JobBackend:
         request = RunRequest(job=job, device=self._device, cap_bytes=cap, steps=spec.steps)
         with session:
             limit.pid = session.pid
-            if self._hear_process is not None and session.pid is not None:
-                self._hear_process(session.pid)
             try:
                 answer = session.ask(request)
             except WorkerError as error:

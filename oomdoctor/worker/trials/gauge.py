@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -18,22 +18,6 @@ if TYPE_CHECKING:
 _PEAK_OF_HOST = Path("/proc/self/clear_refs")
 _STATUS = Path("/proc/self/status")
 _RESETS_PEAK = "5"  # Linux: VmHWM becomes VmRSS
-
-
-class Gauge(Protocol):
-    """Memory of one device, with a peak that can be reset."""
-
-    def counting(self) -> Iterator[None]:
-        """Count while a job runs, under the cap."""
-
-    def peaks(self) -> tuple[int, int | None, int | None]:
-        """Return highest allocated and reserved bytes since the reset, and the card's use now."""
-
-    def reset(self) -> None:
-        """Begin to look for peaks anew."""
-
-    def wait(self) -> None:
-        """Wait until the device has done what it was asked to do."""
 
 
 class CardGauge:
