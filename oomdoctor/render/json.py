@@ -9,7 +9,9 @@ import json
 from typing import TYPE_CHECKING, TypeAlias
 
 from oomdoctor import __version__
+from oomdoctor.experiments.proofs import proofs_of
 from oomdoctor.reason.narrate import against
+from oomdoctor.render.json_advice import measurement, prescription, proof
 from oomdoctor.render.words import reasons, says, shares
 
 if TYPE_CHECKING:
@@ -22,11 +24,7 @@ if TYPE_CHECKING:
         Diagnosis,
         Fingerprint,
         Ledger,
-        Measurement,
-        Patch,
-        Prescription,
         RankSummary,
-        Saving,
     )
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
@@ -62,7 +60,8 @@ def as_dict(diagnosis: Diagnosis) -> dict[str, Json]:
         "side_findings": [_side(finding) for finding in diagnosis.side_findings],
         "prescriptions": [prescription(one) for one in diagnosis.prescriptions],
         "suppressed": list(diagnosis.suppressed),
-        "next_measurements": [_measurement(one) for one in diagnosis.next_measurements],
+        "next_measurements": [measurement(one) for one in diagnosis.next_measurements],
+        "experiments": [proof(one) for one in proofs_of(diagnosis)],
         "not_evaluated": [
             {"code": one.code, "needs": list(one.needs)} for one in diagnosis.not_evaluated
         ],
@@ -215,57 +214,6 @@ def _side(finding: Finding) -> dict[str, Json]:
     }
 
 
-def prescription(one: Prescription) -> Json:
-    """Return a fix as plain values, its best patch first."""
-    patches = [_patch(patch) for patch in one.patches]
-    with_diff = [shown for shown, patch in zip(patches, one.patches, strict=True) if patch.diff]
-    return {
-        "fix": one.fix_id,
-        "for": one.cause,
-        "code": one.code,
-        "title": one.title,
-        "safety": one.safety.value,
-        "patch": next(iter([*with_diff, *patches]), None),
-        "patches": list(patches),
-        "saves_bytes": _saving(one.saving),
-        "saves_formula": one.saving.formula if one.saving else None,
-        "fits_after": one.sufficient,
-        "cost": {"quality": one.quality, "time_factor": one.time_factor},
-        "cautions": list(one.cautions),
-        "advice": one.advice,
-    }
-
-
-def _patch(patch: Patch) -> Json:
-    return {
-        "dialect": patch.dialect,
-        "settings": {key: _plain(value) for key, value in patch.settings.items()},
-        "file": patch.file,
-        "diff": patch.diff,
-    }
-
-
-def _saving(saving: Saving | None) -> Json:
-    if saving is None:
-        return None
-    return {
-        "low": saving.low_bytes,
-        "likely": saving.likely_bytes,
-        "high": saving.high_bytes,
-    }
-
-
-def _measurement(one: Measurement) -> Json:
-    return {
-        "fact": one.fact,
-        "command": one.command,
-        "seconds": one.seconds,
-        "gain_bits": round(one.gain_bits, 4),
-        "decides_between": list(one.decides_between),
-        "meanings": list(one.meanings),
-    }
-
-
 def _fact(fact: Fact) -> Json:
     return {
         "value": fact.value,
@@ -287,14 +235,3 @@ def _quote(quote: Quote) -> Json:
 
 def _value(fact: Fact | None) -> Json:
     return None if fact is None else fact.value
-
-
-def _plain(value: object) -> Json:
-    """Return a setting as JSON; what JSON does not know becomes text."""
-    if isinstance(value, dict):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return str(value)

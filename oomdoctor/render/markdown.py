@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor import __version__
+from oomdoctor.experiments.proofs import proofs_of
 from oomdoctor.reason.narrate import against, print_fact
 from oomdoctor.render.escape import code_block, code_span, html, markdown
+from oomdoctor.render.parts import proofs
 from oomdoctor.render.view import View
 from oomdoctor.render.words import (
     ANSWERS,
@@ -48,6 +50,7 @@ def to_markdown(diagnosis: Diagnosis, *, view: View | None = None) -> str:
         *_causes(diagnosis, shown),
         *_fixes(diagnosis, shown),
         *_next(diagnosis.next_measurements),
+        *_proofs(diagnosis),
         *_balance(diagnosis),
         *_job(diagnosis),
         *_side(diagnosis.side_findings),
@@ -164,6 +167,14 @@ def _next(steps: Sequence[Measurement]) -> list[str]:
         parts.append(code_block(step.command, language="sh"))
         parts.append("\n".join(f"- {markdown(meaning)}" for meaning in step.meanings))
     return parts
+
+
+def _proofs(diagnosis: Diagnosis) -> list[str]:
+    found = proofs_of(diagnosis)
+    parts = [f"### {proofs.TITLE}"] if found else []
+    for one in found:
+        parts += [markdown(proofs.meaning(one)), code_block(one.command, language="sh")]
+    return [*parts, *(markdown(note) for note in proofs.notes_of(found))]
 
 
 def _balance(diagnosis: Diagnosis) -> list[str]:

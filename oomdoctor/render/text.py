@@ -10,6 +10,7 @@ from oomdoctor.render.parts.balance import balance, ranks
 from oomdoctor.render.parts.causes import causes, side_findings
 from oomdoctor.render.parts.fixes import fixes
 from oomdoctor.render.parts.next_steps import next_steps
+from oomdoctor.render.parts.proofs import proofs
 from oomdoctor.render.parts.remarks import conflicts, facts, faults, not_evaluated, notes
 from oomdoctor.render.parts.verdict import verdict
 from oomdoctor.render.theme import STYLES, Theme
@@ -40,6 +41,7 @@ SECTIONS: Sequence[Section] = (
     causes,
     fixes,
     next_steps,
+    proofs,
     job,
     side_findings,
     conflicts,

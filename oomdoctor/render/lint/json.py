@@ -15,10 +15,10 @@ from oomdoctor.render.json import (
     SCHEMA_VERSION,
     Json,
     conflict,
-    prescription,
     quotes,
     understood_row,
 )
+from oomdoctor.render.json_advice import prescription
 from oomdoctor.render.lint.words import dialect_name
 
 if TYPE_CHECKING:

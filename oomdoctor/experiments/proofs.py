@@ -1,0 +1,67 @@
+"""The experiments that would prove the leading causes of a diagnosis, as commands to type."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from oomdoctor.experiments.catalogue import experiments_of
+from oomdoctor.record import dataclass
+
+if TYPE_CHECKING:
+    from oomdoctor.model.plan import Diagnosis
+
+MOST_UNDECIDED = 2
+LEAST_PROBABILITY = 0.1
+YOUR_COMMAND = "YOUR_TRAINING_COMMAND"
+_ANSWERS = ("cause", "need_evidence")
+_OF_A_JOB = ("config", "script")
+_SCRIPT = ".py"
+_BACKENDS = ("cuda", "hip")  # where `confirm` can run a trial
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """One cause, the change that would take it away, and the command that tries it."""
+
+    cause: str
+    title: str
+    command: str
+    needs_card: bool
+
+
+def proofs_of(diagnosis: Diagnosis) -> tuple[Proof, ...]:
+    """Return how the leading causes could be proven or refuted, the likeliest first.
+
+    A conclusive answer has one; causes that nobody knows an experiment for have none.
+    """
+    backend = diagnosis.facts.get("oom.backend")
+    if diagnosis.answer not in _ANSWERS or (backend and backend.value not in _BACKENDS):
+        return ()
+    most = 1 if diagnosis.conclusive else MOST_UNDECIDED
+    found: list[Proof] = []
+    for finding in diagnosis.causes[:most]:
+        cause = finding.cause
+        known = experiments_of(cause) if cause else ()
+        if cause and known and finding.probability >= LEAST_PROBABILITY:
+            found.append(
+                Proof(
+                    cause=cause,
+                    title=known[0].title,
+                    command=f"oomdoctor confirm {cause} {_job(diagnosis)}",
+                    needs_card=known[0].of_allocator,
+                )
+            )
+    return tuple(found)
+
+
+def _job(diagnosis: Diagnosis) -> str:
+    """Return what `confirm` runs: configs that make a job, a script, else the user's command."""
+    files = [one.path for one in diagnosis.artifacts if one.kind in _OF_A_JOB and one.path]
+    scripts = [path for path in files if path.endswith(_SCRIPT)]
+    configs = [path for path in files if not path.endswith(_SCRIPT)]
+    if configs and "model" in {row.name for row in diagnosis.understood}:
+        return shlex.join(configs)
+    if len(scripts) == 1:
+        return shlex.join(["--", "python", *scripts])
+    return f"-- {YOUR_COMMAND}"
