@@ -53,6 +53,14 @@ _RUN = (
         help="No trial starts after so many seconds.",
     ),
     click.option(
+        "--trial-seconds",
+        type=click.FloatRange(min=1),
+        default=600,
+        show_default=True,
+        metavar="S",
+        help="The longest that one trial may take.",
+    ),
+    click.option(
         "--max-trials", type=click.IntRange(min=1), metavar="N", help="At most so many trials."
     ),
     click.option(

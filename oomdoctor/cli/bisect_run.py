@@ -94,7 +94,11 @@ def _driven(setup: Setup, asked: Asked, found: Opened, journal: Journal) -> Outc
             journal,
             spec_of=setup.spec_of(found.allowed),
             tells=tally,
-            budget=Budget(trials=asked["max_trials"], seconds=asked["max_seconds"]),
+            budget=Budget(
+                trials=asked["max_trials"],
+                seconds=asked["max_seconds"],
+                trial_seconds=asked["trial_seconds"],
+            ),
         )
         driven = drive.run(wanted.search)
         width = executor.width

@@ -33,6 +33,7 @@ class Asked(TypedDict):
     resume: bool
     max_trials: int | None
     max_seconds: float | None
+    trial_seconds: float
     format: str
     output: str | None
     force: bool

@@ -103,7 +103,11 @@ def _driven(
             journal,
             spec_of=trials.spec_of,
             tells=tally,
-            budget=Budget(trials=asked["max_trials"], seconds=asked["max_seconds"]),
+            budget=Budget(
+                trials=asked["max_trials"],
+                seconds=asked["max_seconds"],
+                trial_seconds=asked["trial_seconds"],
+            ),
         )
         driven: Driven[Verdicts] = drive.run(trials.search(minimal=asked["minimal"]))
     made = _made(wanted, found, tests, driven.answer)

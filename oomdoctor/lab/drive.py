@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from oomdoctor.errors import GuardError
 from oomdoctor.lab.keys import key_of
-from oomdoctor.lab.timeouts import Timeouts
+from oomdoctor.lab.timeouts import MOST_SECONDS, Timeouts
 from oomdoctor.record import NamedTuple, dataclass, replace
 from oomdoctor.search.rounds import Stopped
 
@@ -31,10 +31,14 @@ INTERRUPTED = "interrupted"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The most trials, and the seconds after which none starts any more; None: no bound."""
+    """The most trials, and the seconds after which none starts any more; None: no bound.
+
+    `trial_seconds` is the longest that one of them may take.
+    """
 
     trials: int | None = None
     seconds: float | None = None
+    trial_seconds: float = MOST_SECONDS
 
 
 class Tells(Protocol):
@@ -89,7 +93,7 @@ class Drive:
         self._clock = clock
         self._began = clock()
         self._spent = 0
-        self._timeouts = Timeouts()
+        self._timeouts = Timeouts(self._budget.trial_seconds)
         self._mutex = threading.Lock()
         self._seen: set[str] = set()
         self._again: set[str] = set()

@@ -166,3 +166,30 @@ def test_a_time_out_is_learned_from_the_longest_that_fitted() -> None:
         found.append(timeouts.seconds)
 
     assert found == [600.0, 5.0, 30.0, 30.0, 600.0]
+
+
+class Slow(FormulaBackend):
+    """Notes how long each trial may take."""
+
+    def __init__(self) -> None:
+        """Remember what was asked for."""
+        super().__init__(peak, cap_bytes=cap())
+        self.given: list[float | None] = []
+
+    def run(self, spec: TrialSpec, hear: Callable[[str], None]) -> TrialResult:
+        self.given.append(spec.seconds)
+        return super().run(spec, hear)
+
+
+def one_trial() -> Search[str]:
+    results = yield (ask(1),)
+    return results[0].outcome
+
+
+def test_a_trial_may_be_given_more_time_than_ten_minutes(tmp_path: Path) -> None:
+    slow = Slow()
+
+    with driving(tmp_path, slow, trial_seconds=3600.0) as (drive, _, _):
+        outcome = drive.run(one_trial()).answer
+
+    assert (outcome, slow.given) == (FIT, [3600.0])
