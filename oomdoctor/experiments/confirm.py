@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from oomdoctor.model.trial import Confirmation, OomIdentity, TrialResult, Value
     from oomdoctor.search.rounds import Results, Search
 
+STOPPED = "stopped: "
+"""How the reason of a verdict begins whose trials were ended early."""
 NEAR = 0.02
 """Of the cap: a run that fits with less room is repeated, since it may fall on either side."""
 
@@ -47,7 +49,7 @@ def confirm(
             if arms.treated[0].outcome == FIT and not _grows_on(arms):
                 arms = yield from _compared(experiment, arms, cap_bytes, measures_whole)
     except Stopped as stop:
-        return replace(confirmation(cause, experiment, arms), reason=f"stopped: {stop.reason}")
+        return replace(confirmation(cause, experiment, arms), reason=f"{STOPPED}{stop.reason}")
     return confirmation(cause, experiment, arms)
 
 

@@ -14,7 +14,7 @@ from oomdoctor.experiments.arms import (
     edits_of,
     whole_spec,
 )
-from oomdoctor.experiments.confirm import confirm
+from oomdoctor.experiments.confirm import STOPPED, confirm
 from oomdoctor.experiments.judge import inconclusive, needed_bytes
 from oomdoctor.experiments.together import candidates, changes_of, predicted_saving, with_changes
 from oomdoctor.lab.edits import with_copies
@@ -106,7 +106,8 @@ class Trials:
             dict(zip((t.suspect.cause for t in tests), found, strict=True))
         )
         trials = _trials(verdicts)
-        stopped = next((one.reason for one in verdicts if one.reason.startswith("stopped: ")), None)
+        reasons = (one.reason for one in verdicts if one.reason.startswith(STOPPED))
+        stopped = next((one.removeprefix(STOPPED) for one in reasons), None)
         fixes = None
         if minimal and stopped is None:
             fixes = yield from self._fixes(trials)
