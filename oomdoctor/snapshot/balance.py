@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 from oomdoctor.record import NamedTuple, dataclass
 from oomdoctor.snapshot.categories import category_of
+from oomdoctor.snapshot.events import NO_POOL
 from oomdoctor.snapshot.leaks import site_of
 from oomdoctor.snapshot.lives import held_at, waiting_at
-from oomdoctor.snapshot.shapes import NO_POOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from oomdoctor.snapshot.events import PoolId
     from oomdoctor.snapshot.leaks import Site
-    from oomdoctor.snapshot.lives import Life
-    from oomdoctor.snapshot.shapes import PoolId
+    from oomdoctor.snapshot.lives import Life, Lives
     from oomdoctor.snapshot.stacks import Stack
 
 Key = TypeVar("Key")
@@ -57,7 +57,7 @@ class Balance:
     pools: tuple[tuple[PoolId, Share], ...]
 
 
-def balance_at(lives: Sequence[Life], moment: int, stacks: Sequence[Stack]) -> Balance:
+def balance_at(lives: Lives, moment: int, stacks: Sequence[Stack]) -> Balance:
     """Add up what is held before an event; every list is ordered by bytes."""
     held, waiting = held_at(lives, moment), waiting_at(lives, moment)
     names = [category_of(one, stacks[one.stack]) for one in held]

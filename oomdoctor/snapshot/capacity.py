@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.snapshot.events import GIVEN_BACK, TAKEN
+
 if TYPE_CHECKING:
     from oomdoctor.snapshot.shapes import Device
-
-TAKEN = ("segment_alloc", "segment_map")
-GIVEN_BACK = ("segment_free", "segment_unmap")
 
 
 def capacity_of(device: Device) -> int | None:
     """Return what was reserved and free at the latest failed request; None where none failed."""
+    events = device.events
+    failed = events.last_failed()
+    if failed is None:
+        return None
     reserved = sum(one.size for one in device.segments)
-    for event in reversed(device.events):
-        if event.action == "oom":
-            return reserved + event.address
-        if event.action in TAKEN:
-            reserved -= event.size
-        elif event.action in GIVEN_BACK:
-            reserved += event.size
-    return None
+    reserved -= sum(events.sizes[at] for at in events.of_kinds(*TAKEN) if at > failed)
+    reserved += sum(events.sizes[at] for at in events.of_kinds(*GIVEN_BACK) if at > failed)
+    return reserved + events.addresses[failed]

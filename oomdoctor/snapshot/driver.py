@@ -10,7 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from oomdoctor.snapshot.shapes import Event, PoolId
+    from oomdoctor.snapshot.events import Event, PoolId
 
 MADE_UP = 1 << 60
 RANGE_BYTES = 1 << 42

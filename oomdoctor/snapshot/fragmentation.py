@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 from oomdoctor.facts.segments import SMALL_REQUEST
 from oomdoctor.memory.allocator_snapshot import segments
 from oomdoctor.record import NamedTuple, dataclass
-from oomdoctor.snapshot.shapes import NO_POOL
+from oomdoctor.snapshot.events import NO_POOL
+from oomdoctor.snapshot.lives import held_at, waiting_at
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from oomdoctor.snapshot.lives import Life
-    from oomdoctor.snapshot.replay import Reached
-    from oomdoctor.snapshot.shapes import Event
+    from oomdoctor.snapshot.events import Event
+    from oomdoctor.snapshot.lives import Life, Lives
+    from oomdoctor.snapshot.outcome import Reached
 
 MOST_PINS = 10
 
@@ -70,7 +71,7 @@ class Fragmentation:
 
 
 def fragmentation_at(
-    reached: Reached, moment: int, event: Event | None, lives: Sequence[Life]
+    reached: Reached, moment: int, event: Event | None, lives: Lives
 ) -> Fragmentation:
     """Look at the allocator before an event; `event` is the request that failed."""
     listed = segments(reached.allocator)
@@ -109,9 +110,10 @@ def _holes(segment: Mapping[str, Any]) -> list[int]:
     return [one["size"] for one in segment["blocks"] if one["state"] == "inactive"]
 
 
-def _oldest(reached: Reached, moment: int, lives: Sequence[Life]) -> dict[int, Life]:
+def _oldest(reached: Reached, moment: int, lives: Lives) -> dict[int, Life]:
     """Return who has each block, by the address that the model gave it."""
-    by_recorded = {one.address: one for one in lives if one.born < moment <= one.free}
+    held = [*held_at(lives, moment), *waiting_at(lives, moment)]
+    by_recorded = {one.address: one for one in held}
     return {
         block.address: by_recorded[address]
         for address, block in reached.blocks.items()

@@ -16,12 +16,13 @@ from itertools import accumulate
 from statistics import median
 from typing import TYPE_CHECKING
 
-from oomdoctor.record import NamedTuple, dataclass
+from oomdoctor.record import NamedTuple, dataclass, replace
+from oomdoctor.snapshot.lives import block_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oomdoctor.snapshot.lives import Life
+    from oomdoctor.snapshot.lives import Lives
     from oomdoctor.snapshot.stacks import Frame, Stack
     from oomdoctor.snapshot.steps import Steps
 
@@ -85,42 +86,56 @@ def site_of(stack: Stack, size: int) -> Site:
 
 
 def suspects_in(
-    lives: Sequence[Life], steps: Steps, stacks: Sequence[Stack], peak: int
+    lives: Lives, steps: Steps, stacks: Sequence[Stack], peak: int
 ) -> tuple[Suspect, ...]:
     """Return the suspects, the one with the steepest slope first. `peak` is the event of it."""
-    growing: dict[Site, list[Life]] = {}
     sites: dict[tuple[int, int], Site] = {}
-    for one in lives:
-        kind = (one.stack, one.size if stacks[one.stack].first is None else 0)
+    lasting: dict[Site, list[_Span]] = {}
+    at_peak: Counter[Site] = Counter()
+    for row, (born, let_go) in enumerate(zip(lives.born, lives.let_go, strict=True)):
+        first, behind = bisect_left(steps.ends, born + 1), bisect_right(steps.ends, let_go)
+        if behind - first < 2 and not born < peak <= let_go:
+            continue
+        stack, requested = lives.stacks[row], lives.requested[row]
+        size = block_bytes(requested)
+        kind = (stack, size if stacks[stack].first is None else 0)
         site = sites.get(kind)
         if site is None:
-            site = sites[kind] = site_of(stacks[one.stack], one.size)
-        growing.setdefault(site, []).append(one)
-    at_peak = sum(one.size for one in lives if one.born < peak <= one.let_go)
+            site = sites[kind] = site_of(stacks[stack], size)
+        if born < peak <= let_go:
+            at_peak[site] += size
+        if behind - first >= 2:
+            lasting.setdefault(site, []).append(_Span(first, behind, size, requested, stack))
+    whole = at_peak.total()
     found = []
-    for site, blocks in growing.items():
-        suspect = _suspect(site, blocks, steps.ends, stacks)
+    for site, spans in lasting.items():
+        suspect = _suspect(site, spans, steps.ends, stacks)
         if suspect is not None:
-            held = sum(one.size for one in blocks if one.born < peak <= one.let_go)
-            found.append(_with_share(suspect, held / at_peak if at_peak else 0.0))
+            share = at_peak[site] / whole if whole else 0.0
+            found.append(replace(suspect, peak_share=share))
     return tuple(sorted(found, key=lambda one: -one.slope_bytes))
 
 
-def _with_share(suspect: Suspect, share: float) -> Suspect:
-    from oomdoctor.record import replace
+class _Span(NamedTuple):
+    """A block that was held at two ends of steps or more: from `first` on, not at `behind`."""
 
-    return replace(suspect, peak_share=share)
+    first: int
+    behind: int
+    size: int
+    requested: int
+    stack: int
 
 
 def _suspect(
-    site: Site, lives: Sequence[Life], ends: Sequence[int], stacks: Sequence[Stack]
+    site: Site, spans: Sequence[_Span], ends: Sequence[int], stacks: Sequence[Stack]
 ) -> Suspect | None:
     """Return what a site holds more of from step to step, None where it does not."""
-    blocks, sizes, lasting = _series(lives, ends)
+    blocks, sizes = _series(spans, len(ends))
     if len(ends) > WARM_UP:
         blocks, sizes = blocks[1:], sizes[1:]
     if blocks[-1] - blocks[0] < FEWEST_MORE or not _rises(blocks) or not _rises(sizes):
         return None
+    lasting = [one for one in spans if one.behind == len(ends)]
     common, times = Counter(one.requested for one in lasting).most_common(1)[0]
     return Suspect(
         site=site,
@@ -135,24 +150,15 @@ def _suspect(
     )
 
 
-def _series(lives: Sequence[Life], ends: Sequence[int]) -> tuple[list[int], list[int], list[Life]]:
-    """Return blocks and bytes that are held at each end from the second on and at the one before.
-
-    Third are the blocks that outlive all ends.
-    """
-    blocks, sizes = [0] * (len(ends) + 1), [0] * (len(ends) + 1)
-    lasting = []
-    for one in lives:
-        first, behind = bisect_left(ends, one.born + 1), bisect_right(ends, one.let_go)
-        if behind - first < 2:
-            continue
-        blocks[first + 1] += 1
-        sizes[first + 1] += one.size
-        blocks[behind] -= 1
-        sizes[behind] -= one.size
-        if behind == len(ends):
-            lasting.append(one)
-    return list(accumulate(blocks))[1:-1], list(accumulate(sizes))[1:-1], lasting
+def _series(spans: Sequence[_Span], ends: int) -> tuple[list[int], list[int]]:
+    """Return blocks and bytes that are held at each end from the second on and the one before."""
+    blocks, sizes = [0] * (ends + 1), [0] * (ends + 1)
+    for one in spans:
+        blocks[one.first + 1] += 1
+        sizes[one.first + 1] += one.size
+        blocks[one.behind] -= 1
+        sizes[one.behind] -= one.size
+    return list(accumulate(blocks))[1:-1], list(accumulate(sizes))[1:-1]
 
 
 def _rises(values: Sequence[int]) -> bool:

@@ -15,6 +15,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from oomdoctor.record import NamedTuple
+from oomdoctor.snapshot.events import ALLOC
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,8 +53,8 @@ def loop_of(device: Device, stacks: Sequence[Stack]) -> Loop | None:
     outer = [_outside(one) for one in stacks]
     seen = [
         (at, outer[number])
-        for at, (event, number) in enumerate(zip(device.events, device.stacks, strict=False))
-        if event.action == "alloc" and outer[number]
+        for at, (kind, number) in enumerate(zip(device.events.kinds, device.stacks, strict=False))
+        if kind == ALLOC and outer[number]
     ]
     requests, depth = [at for at, _ in seen], 0
     while seen:

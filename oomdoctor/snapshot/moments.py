@@ -9,7 +9,7 @@ from oomdoctor.record import NamedTuple
 from oomdoctor.snapshot.lives import curve_of, lives_of
 
 if TYPE_CHECKING:
-    from oomdoctor.snapshot.lives import Life
+    from oomdoctor.snapshot.lives import Lives
     from oomdoctor.snapshot.shapes import Device, Snapshot
 
 PEAK, FAILURE, END = "peak", "failure", "end"
@@ -19,7 +19,7 @@ class Moment(NamedTuple):
     """A device with its blocks, and the number of the event before which it is looked at."""
 
     device: Device
-    lives: tuple[Life, ...]
+    lives: Lives
     event: int
 
 
@@ -41,16 +41,15 @@ def moments_of(snapshot: Snapshot, at: str, device: int | None = None) -> tuple[
     raise InputError(f"no request failed in the trace, so there is no moment {FAILURE!r}")
 
 
-def _event(device: Device, lives: tuple[Life, ...], at: str) -> int | None:
+def _event(device: Device, lives: Lives, at: str) -> int | None:
     count = len(device.events)
     if at == PEAK:
         curve = curve_of(lives, count)
-        return max(range(len(curve)), key=curve.__getitem__)
+        return curve.index(max(curve))
     if at == END:
         return count
     if at == FAILURE:
-        failed = (n for n in reversed(range(count)) if device.events[n].action == "oom")
-        return next(failed, None)
+        return device.events.last_failed()
     if at.isdecimal() and len(at) < 12:
         return min(int(at), count)
     raise UsageError(

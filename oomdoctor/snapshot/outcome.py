@@ -9,7 +9,10 @@ from oomdoctor.errors import InputError
 from oomdoctor.record import NamedTuple, dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from oomdoctor.memory.allocator import Allocator
+    from oomdoctor.memory.allocator_block import Block
 
 BROKEN = (KeyError, ValueError, IndexError, AttributeError, OverflowError)
 """What the model's own books raise when they are asked to do what cannot be."""
@@ -25,6 +28,24 @@ def consistent() -> Iterator[None]:
             "the events of the trace contradict one another, so it cannot be replayed",
             hint="the file may have been changed after it was written",
         ) from error
+
+
+class Reached(NamedTuple):
+    """The allocator before an event, and its blocks by the addresses that were recorded.
+
+    `exact` says whether all addresses up to there are the recorded ones.
+    """
+
+    allocator: Allocator
+    blocks: dict[int, Block]
+    exact: bool
+
+
+class Look(NamedTuple):
+    """What is done before the event with the number `moment`."""
+
+    moment: int
+    see: Callable[[Reached], None]
 
 
 class Difference(NamedTuple):

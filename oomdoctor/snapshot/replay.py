@@ -13,23 +13,30 @@ from oomdoctor.memory.allocator import Allocator
 from oomdoctor.memory.allocator_events import complete, hold
 from oomdoctor.memory.allocator_oom import OutOfMemoryError
 from oomdoctor.memory.allocator_release import garbage, plan
-from oomdoctor.record import NamedTuple, replace
+from oomdoctor.record import replace
 from oomdoctor.snapshot.build import build
 from oomdoctor.snapshot.driver import RecordedDriver
-from oomdoctor.snapshot.outcome import Difference, Replay, consistent
+from oomdoctor.snapshot.events import (
+    ALLOC,
+    FREE_COMPLETED,
+    FREE_REQUESTED,
+    GIVEN_BACK,
+    NO_POOL,
+    OOM,
+    TAKEN,
+)
+from oomdoctor.snapshot.outcome import Difference, Reached, Replay, consistent
 from oomdoctor.snapshot.rewind import Beginning, rewind
 from oomdoctor.snapshot.settings import settings_in
-from oomdoctor.snapshot.shapes import NO_POOL
 from oomdoctor.snapshot.slack import correct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from oomdoctor.memory.allocator_block import Block
     from oomdoctor.memory.allocator_settings import AllocatorSettings
-    from oomdoctor.snapshot.shapes import Device, Event, PoolId, Snapshot
+    from oomdoctor.snapshot.events import Event
+    from oomdoctor.snapshot.outcome import Look
+    from oomdoctor.snapshot.shapes import Device, Snapshot
 
-GIVEN_BACK = ("segment_free", "segment_unmap")
 MOST_CORRECTIONS = 64
 SHORT_S = 0.2  # a shorter run is done again, since a single look at the clock says little
 REPEATS = 4
@@ -67,24 +74,6 @@ def replay(
     return replace(run.result(), corrections=corrections, faults=beginning.faults + run.faults)
 
 
-class Reached(NamedTuple):
-    """The allocator before an event, and its blocks by the addresses that were recorded.
-
-    `exact` says whether all addresses up to there are the recorded ones.
-    """
-
-    allocator: Allocator
-    blocks: dict[int, Block]
-    exact: bool
-
-
-class Look(NamedTuple):
-    """What is done before the event with the number `moment`."""
-
-    moment: int
-    see: Callable[[Reached], None]
-
-
 class _Run:
     """One run of the trace through the model."""
 
@@ -98,7 +87,7 @@ class _Run:
         self.same_address = 0
         self.difference: Difference | None = None
         self.seconds = 0.0
-        self.private = _private_segments(device)
+        self.private = device.private
 
     def forward(self, look: Look | None, *, correcting: bool) -> bool:
         """Go through the trace; false where it has to begin again with a corrected size."""
@@ -115,50 +104,51 @@ class _Run:
 
     def _forward(self, at: int, end: int, *, correcting: bool) -> bool:
         events = self.device.events
+        kinds, addresses, sizes = events.kinds, events.addresses, events.sizes
+        streams, stream_numbers = events.streams, events.stream_numbers
         blocks, free = self.blocks, self.allocator.free
+        diverts = bool(self.private) or any(one not in (None, NO_POOL) for one in events.pools)
         while at < end:
-            event = events[at]
-            action = event[0]
+            kind, address = kinds[at], addresses[at]
             at += 1
-            if action == "alloc":
-                if not self._alloc(event, at - 1) and correcting and self._correct(event):
+            if kind == ALLOC:
+                if diverts:
+                    self._divert(events[at - 1])
+                size, stream = sizes[at - 1], streams[stream_numbers[at - 1]]
+                same = self._alloc(address, size, stream, at - 1)
+                if not same and correcting and self._correct(events[at - 1]):
                     return False
-            elif action == "free_requested":
-                block = blocks.pop(event[1], None)
+            elif kind == FREE_REQUESTED:
+                block = blocks.pop(address, None)
                 if block is None or not block.allocated:
                     self.faults += 1
-                elif at < end and events[at][0] == "free_completed" and events[at][1] == event[1]:
+                elif at < end and kinds[at] == FREE_COMPLETED and addresses[at] == address:
                     free(block)
                     at += 1
                 else:
-                    blocks[event[1]] = block
+                    blocks[address] = block
                     self.allocator.request_free(block)
                     hold(self.allocator, block)
             else:
-                at = self._other(event, at)
+                at = self._other(kind, at)
         return True
 
-    def _other(self, event: Event, at: int) -> int:
+    def _other(self, kind: int, at: int) -> int:
         """Do what happens rarely; return the number of the next event."""
-        match event.action:
-            case "free_completed":
-                self._complete(event)
-            case "oom":
-                self._fail(event)
-            case "segment_free" | "segment_unmap":
-                return self._give_back(at - 1)
-            case "segment_alloc" | "segment_map":
-                self.driver.coming.append(event)
-            case _:
-                pass
+        event = self.device.events[at - 1]
+        if kind == FREE_COMPLETED:
+            self._complete(event)
+        elif kind == OOM:
+            self._fail(event)
+        elif kind in GIVEN_BACK:
+            return self._give_back(at - 1)
+        elif kind in TAKEN:
+            self.driver.coming.append(event)
         return at
 
-    def _alloc(self, event: Event, number: int) -> bool:
+    def _alloc(self, address: int, size: int, stream: int, number: int) -> bool:
         """Allocate; say whether the address is the recorded one."""
-        _, address, size, stream, pool = event
         allocator = self.allocator
-        if self.private or (pool is not None and pool != NO_POOL):
-            self._divert(event)
         try:
             block = allocator.alloc(size, stream)
         except OutOfMemoryError:
@@ -212,7 +202,7 @@ class _Run:
     def _give_back(self, at: int) -> int:
         """Give back what the trace gives back next; return the number of the event behind it."""
         events, first = self.device.events, at
-        while at < len(events) and events[at][0] in GIVEN_BACK:
+        while at < len(events) and events.kinds[at] in GIVEN_BACK:
             at += 1
         run = events[first:at]
         wanted = [(event.address, event.size) for event in run]
@@ -228,7 +218,7 @@ class _Run:
             self._collect(wanted)
         return at
 
-    def _let_go(self, run: tuple[Event, ...]) -> None:
+    def _let_go(self, run: list[Event]) -> None:
         """Let go of private pools whose memory is given back, in the order of the trace.
 
         A pool that is in use would keep it. The order is that of a table of hashes in PyTorch.
@@ -278,23 +268,15 @@ class _Run:
     def result(self) -> Replay:
         self._catch_up()
         stats = self.allocator.memory_stats()
-        segments = sum(event.action.startswith("segment_") for event in self.device.events)
+        events = self.device.events
         return Replay(
-            allocations=sum(event.action == "alloc" for event in self.device.events),
+            allocations=events.kinds.count(ALLOC),
             same_address=self.same_address,
-            segment_events=segments,
+            segment_events=len(events.of_kinds(*TAKEN, *GIVEN_BACK)),
             same_segment_events=self.driver.same,
-            events=len(self.device.events),
+            events=len(events),
             seconds=self.seconds,
             peak_allocated=stats["allocated_bytes.all.peak"],
             peak_reserved=stats["reserved_bytes.all.peak"],
             first_difference=self.difference,
         )
-
-
-def _private_segments(device: Device) -> list[tuple[int, int, PoolId]]:
-    return [
-        (one.address, one.address + one.size, one.pool)
-        for one in device.segments
-        if one.pool != NO_POOL
-    ]

@@ -20,8 +20,9 @@ from oomdoctor.snapshot.balance import balance_at
 from oomdoctor.snapshot.capacity import capacity_of
 from oomdoctor.snapshot.fragmentation import fragmentation_at
 from oomdoctor.snapshot.leaks import suspects_in
-from oomdoctor.snapshot.lives import BEFORE, curve_of, lives_of
-from oomdoctor.snapshot.replay import Look, replay
+from oomdoctor.snapshot.lives import curve_of, lives_of
+from oomdoctor.snapshot.outcome import Look
+from oomdoctor.snapshot.replay import replay
 from oomdoctor.snapshot.rewind import rewind
 from oomdoctor.snapshot.settings import settings_in
 from oomdoctor.snapshot.steps import steps_of
@@ -96,12 +97,9 @@ def report_on(snapshot: Snapshot) -> SnapshotReport:
 def _device(device: Device, snapshot: Snapshot, settings: AllocatorSettings) -> DeviceReport:
     lives, stacks = lives_of(device), snapshot.stacks
     curve = curve_of(lives, len(device.events))
-    peak = max(range(len(curve)), key=curve.__getitem__)
+    peak = curve.index(max(curve))
     steps = steps_of(device, snapshot, curve)
-    failed = next(
-        (at for at in reversed(range(len(device.events))) if device.events[at].action == "oom"),
-        None,
-    )
+    failed = device.events.last_failed()
     event = None if failed is None else device.events[failed]
     moment = len(device.events) if failed is None else failed
     seen: list[Fragmentation] = []
@@ -126,7 +124,7 @@ def _device(device: Device, snapshot: Snapshot, settings: AllocatorSettings) -> 
         capacity_bytes=capacity,
         outcomes=outcomes,
         curve=curve,
-        before_bytes=sum(one.size for one in lives if one.born == BEFORE),
+        before_bytes=lives.before_bytes(),
     )
 
 

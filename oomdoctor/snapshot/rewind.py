@@ -13,13 +13,21 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.facts.segments import SMALL_REQUEST, SMALL_SEGMENT
 from oomdoctor.record import NamedTuple
-from oomdoctor.snapshot.shapes import ALLOCATED, NO_POOL, WAITING
+from oomdoctor.snapshot.events import (
+    ALLOC,
+    FREE_COMPLETED,
+    FREE_REQUESTED,
+    NO_POOL,
+    SEGMENT_MAP,
+)
+from oomdoctor.snapshot.shapes import ALLOCATED, WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from oomdoctor.memory.allocator import Allocator
-    from oomdoctor.snapshot.shapes import Device, Event, PoolId
+    from oomdoctor.snapshot.events import Event, Events, PoolId
+    from oomdoctor.snapshot.shapes import Device
 
 
 class Held:
@@ -66,15 +74,14 @@ class Beginning(NamedTuple):
 def rewind(device: Device, model: Allocator) -> Beginning:
     """Undo the events of a trace, the latest first; `model` has the settings of the run."""
     undoing = _Undoing(device, model.settings.large_segment)
-    for event in reversed(device.events):
-        undoing.undo(event)
+    undoing.undo_all(device.events)
     stretches = tuple(sorted(undoing.stretches.values()))
     _find_ends(device.events, undoing.held, model.round)
     mapped: dict[tuple[int, int], int] = {}
-    for one in device.events:
-        if one.action == "segment_map":
-            end = (one.address + one.size, one.stream)
-            mapped[end] = min(mapped.get(end, one.address), one.address)
+    for at in device.events.of_kinds(SEGMENT_MAP):
+        one = device.events[at]
+        end = (one.address + one.size, one.stream)
+        mapped[end] = min(mapped.get(end, one.address), one.address)
     return Beginning(stretches, undoing.held, undoing.faults, mapped)
 
 
@@ -95,22 +102,24 @@ class _Undoing:
                     waiting = piece.state in WAITING
                     self.held[piece.address] = Held(piece.requested, piece.size, waiting=waiting)
 
-    def undo(self, event: Event) -> None:
-        match event.action:
-            case "alloc":
-                if self.held.pop(event.address, None) is None:
+    def undo_all(self, events: Events) -> None:
+        held, addresses, sizes = self.held, events.addresses, events.sizes
+        for at in range(len(events) - 1, -1, -1):
+            kind, address = events.kinds[at], addresses[at]
+            if kind == ALLOC:
+                if held.pop(address, None) is None:
                     self.faults += 1
-            case "free_completed":
-                self.faults += event.address in self.held
-                self.held[event.address] = Held(event.size, None, waiting=True)
-            case "free_requested":
-                block = self.held.get(event.address)
+            elif kind == FREE_COMPLETED:
+                self.faults += address in held
+                held[address] = Held(sizes[at], None, waiting=True)
+            elif kind == FREE_REQUESTED:
+                block = held.get(address)
                 if block is None:
                     self.faults += 1
                 else:
                     block.waiting = False
-            case _:
-                self._undo_segment(event)
+            else:
+                self._undo_segment(events[at])
 
     def _undo_segment(self, event: Event) -> None:
         match event.action:
@@ -158,9 +167,7 @@ def _stretch(event: Event, *, expandable: bool) -> Stretch:
     )
 
 
-def _find_ends(
-    events: tuple[Event, ...], held: dict[int, Held], rounded: Callable[[int], int]
-) -> None:
+def _find_ends(events: Events, held: dict[int, Held], rounded: Callable[[int], int]) -> None:
     """Note where blocks of unknown size end, if an allocation behind one shows it.
 
     What is allocated within 1 MiB behind a large block, while that block is held, lies at the start
@@ -171,19 +178,19 @@ def _find_ends(
         for address, one in held.items()
         if one.size is None and one.requested > SMALL_REQUEST
     )
-    for event in events:
+    for kind, address in zip(events.kinds, events.addresses, strict=True):
         if not unknown:
             return
-        if event.action == "alloc":
-            at = bisect_right(unknown, event.address) - 1
+        if kind == ALLOC:
+            at = bisect_right(unknown, address) - 1
             block = held[unknown[at]] if at >= 0 else None
-            if block is None or event.address == unknown[at]:
+            if block is None or address == unknown[at]:
                 continue
             nearest = unknown[at] + rounded(block.requested)
-            if nearest <= event.address <= nearest + SMALL_REQUEST:
-                block.end = event.address
+            if nearest <= address <= nearest + SMALL_REQUEST:
+                block.end = address
                 del unknown[at]
-        elif event.action == "free_completed":
-            at = bisect_right(unknown, event.address) - 1
-            if at >= 0 and unknown[at] == event.address:
+        elif kind == FREE_COMPLETED:
+            at = bisect_right(unknown, address) - 1
+            if at >= 0 and unknown[at] == address:
                 del unknown[at]

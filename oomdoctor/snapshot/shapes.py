@@ -14,34 +14,24 @@ Events and blocks have `frames` where stacks were recorded, newer events also `t
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from oomdoctor.errors import InputError
 from oomdoctor.facts.segments import SMALL_SEGMENT
 from oomdoctor.record import NamedTuple, dataclass
+from oomdoctor.snapshot.events import NO_POOL, Builder
 from oomdoctor.snapshot.stacks import NO_STACK, Budget, StackTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from oomdoctor.snapshot.events import Events, PoolId
     from oomdoctor.snapshot.stacks import Stack
 
-PoolId: TypeAlias = tuple[int, int]
-NO_POOL: PoolId = (0, 0)
 LIMIT = 1 << 64
 ALLOCATED = "active_allocated"
 WAITING = ("active_awaiting_free", "active_pending_free")
 ADDRESSLESS = ("oom", "snapshot")
-
-
-class Event(NamedTuple):
-    """One entry of a trace; `address` of an `oom` is the free memory of the card."""
-
-    action: str
-    address: int
-    size: int
-    stream: int
-    pool: PoolId | None
 
 
 class Piece(NamedTuple):
@@ -84,10 +74,19 @@ class Device:
 
     number: int
     segments: tuple[Segment, ...]
-    events: tuple[Event, ...]
+    events: Events
     stacks: Sequence[int] = ()
     times_us: Sequence[int] = ()
     notes: Sequence[str] = ()
+
+    @property
+    def private(self) -> list[tuple[int, int, PoolId]]:
+        """Return where the memory of private pools begins and ends at the end of the trace."""
+        return [
+            (one.address, one.address + one.size, one.pool)
+            for one in self.segments
+            if one.pool != NO_POOL
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +129,7 @@ def snapshot_of(plain: object, data_bytes: int | None = None, *, consume: bool =
         Device(
             number=number,
             segments=tuple(one for device, one in segments if device == number),
-            **(traces[number] if number < len(traces) else {"events": ()}),
+            **(traces[number] if number < len(traces) else {"events": Builder().events}),
         )
         for number in range(last)
     )
@@ -150,11 +149,11 @@ def _trace(
     if not isinstance(entries, list):
         raise InputError(f"device_traces[{at}] is no list")
     budget.spend(len(entries))
-    events, stacks, times = [], array("I"), array("q")
+    built, stacks, times = Builder(), array("I"), array("q")
     notes: list[str] = []
     try:
         for number, one in enumerate(entries):
-            events.append(_event(one))
+            _event(one, built)
             stacks.append(table.number(one.get("frames")))
             times.append(_time(one.get("time_us")))
             notes.append(str(one.get("user_metadata") or ""))
@@ -163,7 +162,7 @@ def _trace(
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"device_traces[{at}] has an event without {error}") from error
     return {
-        "events": tuple(events),
+        "events": built.events,
         "stacks": stacks,
         "times_us": times,
         "notes": tuple(notes) if any(notes) else (),
@@ -188,7 +187,7 @@ def _annotations(listed: object) -> tuple[Annotation, ...]:
     return tuple(found)
 
 
-def _event(entry: dict[str, Any]) -> Event:
+def _event(entry: dict[str, Any], built: Builder) -> None:
     action = entry["action"]
     address = entry.get("device_free", 0) if action in ADDRESSLESS else entry["addr"]
     size, stream = entry["size"], entry.get("stream", 0)
@@ -196,7 +195,7 @@ def _event(entry: dict[str, Any]) -> Event:
         if type(value) is not int or not 0 <= value < LIMIT:
             raise InputError(f"an event of a trace ({action!r:.40}) has a value that is no size")
     pool = entry.get("pool_id")
-    return Event(str(action), address, size, stream, None if pool is None else _pool(pool))
+    built.add(str(action), address, size, stream, None if pool is None else _pool(pool))
 
 
 def _segment(entry: object, table: StackTable, budget: Budget) -> Segment:

@@ -14,17 +14,23 @@ from oomdoctor.memory.allocator_driver import Card
 from oomdoctor.memory.allocator_events import complete, hold
 from oomdoctor.memory.allocator_oom import OutOfMemoryError
 from oomdoctor.record import NamedTuple, dataclass, replace
-from oomdoctor.snapshot.capacity import GIVEN_BACK, TAKEN
+from oomdoctor.snapshot.events import (
+    ALLOC,
+    FREE_COMPLETED,
+    FREE_REQUESTED,
+    GIVEN_BACK,
+    NO_POOL,
+    OOM,
+    TAKEN,
+)
 from oomdoctor.snapshot.outcome import consistent
-from oomdoctor.snapshot.shapes import NO_POOL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from oomdoctor.memory.allocator_block import Block
     from oomdoctor.memory.allocator_settings import AllocatorSettings
+    from oomdoctor.snapshot.events import Events, PoolId
     from oomdoctor.snapshot.rewind import Beginning
-    from oomdoctor.snapshot.shapes import Device, Event, PoolId
+    from oomdoctor.snapshot.shapes import Device
 
 ROOMY = 1 << 50
 
@@ -91,21 +97,21 @@ class _Run:
         self.private = [
             (one.address, one.end, one.pool) for one in beginning.stretches if one.pool != NO_POOL
         ]
+        self._number, self._wanted = -1, 0
 
     def forward(self) -> Failure | None:
         """Go through the trace to the first request that cannot be met."""
-        number, wanted = -1, 0
+        self._number, self._wanted = -1, 0
         try:
             for address, stream, wanted, waits in self._before():
+                self._wanted = wanted
                 self.blocks[address] = block = self._ask(wanted, stream, self._pool(address, None))
                 if waits:
                     self.allocator.request_free(block)
                     hold(self.allocator, block)
-            for number, event in enumerate(self.device.events):
-                wanted = event.size
-                self._do(event, number)
+            self._follow(self.device.events)
         except OutOfMemoryError:
-            return Failure(number, wanted)
+            return Failure(self._number, self._wanted)
         return None
 
     def _before(self) -> list[tuple[int, int, int, bool]]:
@@ -120,34 +126,53 @@ class _Run:
             found.append((address, stream, one.requested, one.waiting))
         return found
 
-    def _do(self, event: Event, number: int) -> None:
-        action, address = event.action, event.address
-        if action == "alloc":
-            pool = self._pool(address, event.pool)
-            self.blocks[address] = self._ask(event.size, event.stream, pool)
-        elif action == "free_requested":
-            self._let_go(address, number)
-        elif action == "free_completed":
-            block = self.blocks.pop(address, None)
+    def _follow(self, events: Events) -> None:
+        """Ask for and let go of what the events do."""
+        blocks, allocator, pools = self.blocks, self.allocator, events.pools
+        plain = not self.private and all(one in (None, NO_POOL) for one in pools)
+        kinds, addresses, streams = events.kinds, events.addresses, events.streams
+        alloc, free = allocator.alloc, allocator.free
+        at, end = 0, len(events)
+        while at < end:
+            kind, address = kinds[at], addresses[at]
+            if kind == ALLOC:
+                size, stream = events.sizes[at], streams[events.stream_numbers[at]]
+                try:
+                    if plain:
+                        blocks[address] = alloc(size, stream)
+                    else:
+                        pool = self._pool(address, pools[events.pool_numbers[at]])
+                        blocks[address] = self._ask(size, stream, pool)
+                except OutOfMemoryError:
+                    self._number, self._wanted = at, size
+                    raise
+            elif kind == FREE_REQUESTED:
+                follows = at + 1 < end and kinds[at + 1] == FREE_COMPLETED
+                block = blocks.get(address)
+                if block is not None and block.allocated:
+                    if follows and addresses[at + 1] == address:
+                        del blocks[address]
+                        free(block)
+                        at += 1
+                    else:
+                        allocator.request_free(block)
+                        hold(allocator, block)
+            else:
+                self._do_rarely(events, at)
+            at += 1
+
+    def _do_rarely(self, events: Events, at: int) -> None:
+        event = events[at]
+        kind = events.kinds[at]
+        if kind == FREE_COMPLETED:
+            block = self.blocks.pop(event.address, None)
             if block is not None and block.events:
                 complete(self.allocator, block)
-        elif action == "oom":
+        elif kind == OOM:
+            self._number, self._wanted = at, event.size
             self.allocator.free(self._ask(event.size, event.stream, event.pool))
-        elif number in self.emptied:
+        elif at in self.emptied:
             self.allocator.empty_cache()
-
-    def _let_go(self, address: int, number: int) -> None:
-        """Free a block; it waits where the trace has something between the two events."""
-        block = self.blocks.get(address)
-        if block is None or not block.allocated:
-            return
-        events = self.device.events
-        follows = events[number + 1] if number + 1 < len(events) else None
-        if follows is not None and follows[:2] == ("free_completed", address):
-            self.allocator.free(self.blocks.pop(address))
-        else:
-            self.allocator.request_free(block)
-            hold(self.allocator, block)
 
     def _pool(self, address: int, said: PoolId | None) -> PoolId | None:
         if said is not None or not self.private:
@@ -167,33 +192,29 @@ class _Run:
             allocator.diverted.clear()
 
 
-def _emptied(events: Sequence[Event], reserved: int) -> frozenset[int]:
+def _emptied(events: Events, reserved: int) -> frozenset[int]:
     """Return the events at which the program emptied the cache, not the allocator for a request.
 
     The allocator gives memory back where the card has no more, and then asks for some. Where all
     that was reserved and the new segment are not above the most that was ever reserved, the card
     had more.
     """
-    levels, most, found = [], reserved, []
-    for event in events:
-        levels.append(reserved)
-        if event.action in TAKEN:
-            reserved += event.size
-        elif event.action in GIVEN_BACK:
-            reserved -= event.size
-        most = max(most, reserved)
-    at = 0
-    while at < len(events):
-        first = at
-        while at < len(events) and events[at].action in GIVEN_BACK:
-            at += 1
-        if at > first:
-            follows = events[at] if at < len(events) else None
-            own = follows is not None and (
-                follows.action == "oom"
-                or (follows.action in TAKEN and levels[first] + follows.size > most)
-            )
-            if not own:
-                found.append(first)
-        at += 1
+    numbers = events.of_kinds(*TAKEN, *GIVEN_BACK)
+    most, level, levels = reserved, reserved, {}
+    for at in numbers:
+        levels[at] = level
+        taken = events.kinds[at] in TAKEN
+        level += events.sizes[at] if taken else -events.sizes[at]
+        most = max(most, level)
+    found, given_back = [], {at for at in numbers if events.kinds[at] in GIVEN_BACK}
+    for first in sorted(given_back):
+        if first - 1 in given_back:
+            continue
+        behind = first
+        while behind in given_back:
+            behind += 1
+        kind = events.kinds[behind] if behind < len(events) else None
+        own = kind == OOM or (kind in TAKEN and levels[first] + events.sizes[behind] > most)
+        if not own:
+            found.append(first)
     return frozenset(found)

@@ -78,7 +78,7 @@ def test_the_oldest_snapshots_are_read() -> None:
 def test_segments_alone_are_a_snapshot_without_events() -> None:
     (device,) = snapshot_of([FIRST]).devices
 
-    assert device.events == ()
+    assert list(device.events) == []
 
 
 def test_an_oom_has_the_free_memory_for_an_address() -> None:
