@@ -74,7 +74,7 @@ class Diagnose(HelpWithExamples):
 @click.option(
     "-f",
     "--format",
-    type=click.Choice(["text", "json", "markdown"]),
+    type=click.Choice(["text", "json", "markdown", "html"]),
     default="text",
     show_default=True,
     help="How the answer is written.",
@@ -184,6 +184,11 @@ def _rendered(diagnosis: Diagnosis, asked: Asked) -> str:
         from oomdoctor.render.markdown import to_markdown
 
         return to_markdown(diagnosis, view=view)
+    if asked["format"] == "html":
+        from oomdoctor.render.diagnosis_page import diagnosis_page
+        from oomdoctor.render.html import page_html
+
+        return page_html(diagnosis_page(diagnosis, view))
     from oomdoctor.render.text import render
 
     to_file = asked["output"] not in (None, "-")

@@ -25,7 +25,7 @@ def written(page: Page, wanted: Wanted) -> str:
     if wanted["format"] == "html":
         from oomdoctor.render.html import page_html
 
-        return page_html(page, template="estimate.html")
+        return page_html(page)
     if wanted["format"] == "markdown":
         from oomdoctor.render.page_markdown import page_markdown
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor import __version__
-from oomdoctor.render.escape import code_block, markdown
+from oomdoctor.render.escape import code_block, html, markdown
+from oomdoctor.render.items_markdown import code, fold_parts, points, quotes, stack_table
 from oomdoctor.render.layout import plain
 from oomdoctor.render.theme import Theme
 
@@ -19,6 +20,8 @@ WIDTH = 80
 def page_markdown(page: Page) -> str:
     """Return the page as a Markdown document."""
     parts = [f"## {markdown(page.title)}", *map(markdown, page.lead)]
+    parts += [f"*{markdown('; '.join(page.badges))}*"] if page.badges else []
+    parts += [quotes(page.quotes)] if page.quotes else []
     if page.figures:
         rows = (
             f"| {_cell(one.name)} | {_cell(one.value)} | {_cell(one.meaning)} |"
@@ -26,14 +29,23 @@ def page_markdown(page: Page) -> str:
         )
         parts.append("\n".join(["| | | |", "|---|---:|---|", *rows]))
     for section in page.sections:
-        parts += _section(section)
+        parts += _folded(section) if section.folded else _section(section)
     if page.notes:
         parts.append("\n".join(f"- {markdown(note)}" for note in page.notes))
     return "\n\n".join([*parts, f"<sub>oomdoctor {__version__}</sub>"]) + "\n"
 
 
 def _section(section: Section) -> list[str]:
-    parts = [f"### {markdown(section.title)}", *map(markdown, section.sentences)]
+    return [f"### {markdown(section.title)}", *_inside(section)]
+
+
+def _folded(section: Section) -> list[str]:
+    return [f"<details><summary>{html(section.title)}</summary>", *_inside(section), "</details>"]
+
+
+def _inside(section: Section) -> list[str]:
+    parts = [*map(markdown, section.sentences)]
+    parts += [stack_table(section.stack)] if section.stack is not None else []
     if section.chart is not None:
         parts.append(_chart(section.chart))
     if section.heat is not None or section.curve is not None:
@@ -46,6 +58,15 @@ def _section(section: Section) -> list[str]:
         from oomdoctor.render.plot_text import plot_lines
 
         parts.append(code_block(plain(plot_lines(section.plot, Theme(width=WIDTH)))))
+    if section.timeline is not None:
+        from oomdoctor.render.timeline_text import timeline_lines
+
+        parts.append(code_block(plain(timeline_lines(section.timeline, Theme(width=WIDTH)))))
+    if section.flame is not None:
+        parts.append(_table(section.flame.table))
+    parts.append(points(section.points))
+    parts += [part for fold in section.folds for part in fold_parts(fold)]
+    parts += map(code, section.codes)
     if section.table is not None:
         parts.append(_table(section.table))
     return [part for part in parts if part]

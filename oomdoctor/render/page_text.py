@@ -23,11 +23,13 @@ GAP = "  "
 
 def page_lines(page: Page, theme: Theme, *, brief: bool = False) -> list[Line]:
     """Return the page as lines; `brief` leaves all but the answer out."""
-    lines = [heading(safe(page.title, theme))]
+    lines = paragraph(page.title, theme, first="", style="heading")
     for sentence in page.lead:
         lines += paragraph(sentence, theme, first=INDENT)
     if brief:
         return lines
+    if page.badges or page.quotes:
+        lines += _answer(page, theme)
     widest = max((cells(one.name) for one in page.figures), default=0)
     lines += [BLANK] if page.figures else []
     for one in page.figures:
@@ -42,10 +44,22 @@ def page_lines(page: Page, theme: Theme, *, brief: bool = False) -> list[Line]:
     return lines
 
 
+def _answer(page: Page, theme: Theme) -> list[Line]:
+    """Return the words beside the answer, and the lines that show it."""
+    from oomdoctor.render.items_text import quote_lines
+
+    badges = paragraph("; ".join(page.badges), theme, first=INDENT, style="dim")
+    return [*(badges if page.badges else []), *quote_lines(page.quotes, theme)]
+
+
 def _section(section: Section, theme: Theme) -> list[Line]:
     lines = [heading(safe(section.title, theme))]
     for sentence in section.sentences:
         lines += paragraph(sentence, theme, first=INDENT)
+    if section.stack is not None:
+        from oomdoctor.render.items_text import stack_lines
+
+        lines += stack_lines(section.stack, theme)
     if section.chart is not None:
         lines += _chart(section.chart, theme)
     if section.heat is not None or section.curve is not None:
@@ -57,9 +71,27 @@ def _section(section: Section, theme: Theme) -> list[Line]:
         from oomdoctor.render.plot_text import plot_lines
 
         lines += plot_lines(section.plot, theme)
+    if section.timeline is not None:
+        from oomdoctor.render.timeline_text import timeline_lines
+
+        lines += timeline_lines(section.timeline, theme)
+    if section.flame is not None:
+        lines += _table(section.flame.table, theme)
+    if section.points or section.folds or section.codes:
+        lines += _items(section, theme)
     if section.table is not None:
         lines += _table(section.table, theme)
     return lines
+
+
+def _items(section: Section, theme: Theme) -> list[Line]:
+    from oomdoctor.render.items_text import code_lines, fold_lines, point_lines
+
+    return [
+        *point_lines(section.points, theme),
+        *(one for fold in section.folds for one in fold_lines(fold, theme)),
+        *(one for code in section.codes for one in code_lines(code, theme)),
+    ]
 
 
 def _chart(chart: Chart, theme: Theme) -> list[Line]:

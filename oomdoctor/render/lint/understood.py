@@ -58,12 +58,13 @@ def tables(
         lines.append(heading("Its memory on one card, by formula"))
         lines += _bar(rows[MEMORY], theme)
         for at, row in enumerate(rows[MEMORY]):
-            mark = " " if _is_sum(row) or row.bytes is None else _fill(at, theme)
+            mark = " " if is_sum(row) or row.bytes is None else _fill(at, theme)
             lines += _row(row, theme, width=width, mark=f"{mark} ", style=_style(at))
     return lines
 
 
-def _is_sum(row: UnderstoodRow) -> bool:
+def is_sum(row: UnderstoodRow) -> bool:
+    """Say whether a row is the sum of the others."""
     return row.name.startswith(SUM)
 
 
@@ -81,7 +82,7 @@ def _bar(rows: Sequence[UnderstoodRow], theme: Theme) -> list[Line]:
     shares = [
         Share(row.bytes, _fill(at, theme), _style(at))
         for at, row in enumerate(rows)
-        if row.bytes and not _is_sum(row)
+        if row.bytes and not is_sum(row)
     ]
     if len(shares) < 2:
         return []
@@ -95,7 +96,7 @@ def _bar(rows: Sequence[UnderstoodRow], theme: Theme) -> list[Line]:
     return [(Span(INDENT), *drawn)]
 
 
-def _source(row: UnderstoodRow) -> str:
+def source_words(row: UnderstoodRow) -> str:
     """Say where a row's value comes from; what is unknown comes from nowhere."""
     if row.group == MEMORY and row.bytes is None:
         return ""
@@ -108,8 +109,8 @@ def _source(row: UnderstoodRow) -> str:
 def _row(row: UnderstoodRow, theme: Theme, *, width: int, mark: str, style: str = "") -> list[Line]:
     name = row.name.ljust(width)
     first = f"{INDENT}{mark}{name}  "
-    spans = [Span(safe(row.text, theme), "strong" if _is_sum(row) else "")]
-    source = _source(row)
+    spans = [Span(safe(row.text, theme), "strong" if is_sum(row) else "")]
+    source = source_words(row)
     if source:
         spans.append(Span(f" ({safe(source, theme)})", "dim"))
     wrapped = flow(spans, width=theme.width, first=" " * cells(first))

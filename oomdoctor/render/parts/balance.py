@@ -19,7 +19,7 @@ from oomdoctor.units import format_size
 
 if TYPE_CHECKING:
     from oomdoctor.model.estimate import Owner
-    from oomdoctor.model.plan import Diagnosis, Fingerprint, Ledger, LedgerEntry
+    from oomdoctor.model.plan import Diagnosis, Fingerprint, FingerprintMatch, Ledger, LedgerEntry
     from oomdoctor.render.theme import Theme
     from oomdoctor.render.view import View
 
@@ -79,15 +79,18 @@ def _legend(entry: LedgerEntry, order: int, ledger: Ledger, theme: Theme) -> lis
 
 
 def _sums(ledger: Ledger, theme: Theme) -> list[Line]:
-    """Return what is missing at least, and where the figures contradict each other."""
+    return [one for text in sum_words(ledger) for one in paragraph(text, theme, first=INDENT)]
+
+
+def sum_words(ledger: Ledger) -> list[str]:
+    """Say what is missing at least, and where the figures contradict each other."""
     texts = []
     if ledger.overshoot_bytes is not None and ledger.overshoot_bytes > 0:
         texts.append(
             f"The request overshoots what was left by at least "
             f"{format_size(ledger.overshoot_bytes)}."
         )
-    texts += ledger.notes
-    return [one for text in texts for one in paragraph(text, theme, first=INDENT)]
+    return [*texts, *ledger.notes]
 
 
 def _request(diagnosis: Diagnosis, theme: Theme, view: View) -> list[Line]:
@@ -98,34 +101,42 @@ def _request(diagnosis: Diagnosis, theme: Theme, view: View) -> list[Line]:
         return lines
     most = len(found.matches) if view.explain else 2
     for match in found.matches[:most]:
-        text = (
-            f"The request equals {match.expression} = {format_size(match.bytes)}: "
-            f"{match.meaning} ({dimension_words(match.values)})."
-        )
-        lines += paragraph(text, theme, first=INDENT)
-    return lines + _chance(found, theme, most)
+        lines += paragraph(match_words(match), theme, first=INDENT)
+    chance = Span(chance_words(found, most), "dim")
+    return lines + flow([chance], width=theme.width, first=INDENT)
+
+
+def match_words(match: FingerprintMatch) -> str:
+    """Say what the failed request is equal to."""
+    return (
+        f"The request equals {match.expression} = {format_size(match.bytes)}: "
+        f"{match.meaning} ({dimension_words(match.values)})."
+    )
 
 
 def _traced(owner: Owner, theme: Theme) -> list[Line]:
+    return paragraph(traced_words(owner), theme, first=INDENT)
+
+
+def traced_words(owner: Owner) -> str:
     """Name a request of the simulated job that prints as the failed one."""
     when = " of ".join(word for word in (owner.part, owner.phase) if word)
     where = f" in {owner.module}" if owner.module else ""
     times = f", {owner.allocations} times" if owner.allocations > 1 else ""
-    text = (
+    return (
         f"In the simulated job the request is that of {owner.operator}{where}"
         f" ({when}{times}): {format_size(owner.bytes)}, {owner.category}."
     )
-    return paragraph(text, theme, first=INDENT)
 
 
-def _chance(found: Fingerprint, theme: Theme, most: int) -> list[Line]:
+def chance_words(found: Fingerprint, most: int) -> str:
+    """Say how many products would match the request by chance."""
     more = len(found.matches) - most
     others = f"{more} more match; " if more > 0 else ""
-    text = (
+    return (
         f"{others}{found.tried} products tried, "
         f"{found.expected_by_chance:.1f} match by chance alone."
     )
-    return flow([Span(text, "dim")], width=theme.width, first=INDENT)
 
 
 def ranks(diagnosis: Diagnosis, theme: Theme, _view: View) -> list[Line]:

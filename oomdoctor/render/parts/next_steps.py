@@ -42,20 +42,31 @@ def _step(step: Measurement, number: int, theme: Theme, view: View) -> list[Line
         spans.append(Span(f" {between_words(step.decides_between)}"))
     lines = flow(spans, width=theme.width, first=f"{INDENT}{number}. ")
     commands = step.command.split("\n")
-    lines += [line(DEEP, Span(safe(text, theme), "command")) for text in commands if _typed(text)]
-    prose = [text for text in commands if not _typed(text)]
+    lines += [line(DEEP, Span(safe(text, theme), "command")) for text in commands if is_typed(text)]
+    prose = [text for text in commands if not is_typed(text)]
     lines += [one for text in prose for one in paragraph(text, theme, style="command")]
     for meaning in step.meanings:
         lines += paragraph(meaning, theme, first=f"{DEEP}{theme.glyph('dot')} ")
     return lines
 
 
-def _typed(command: str) -> bool:
+def is_typed(command: str) -> bool:
     """Say whether this is a command to type (kept on one line) and not an instruction to read."""
     first = command.split(" ", 1)[0]
     return not (first[:1].isupper() and first.isalpha())
 
 
+def step_price(step: Measurement) -> str:
+    """Say about how long a measurement takes."""
+    return f"about {_seconds(step)}"
+
+
 def _price(step: Measurement, view: View) -> str:
-    took = f"{step.seconds:.0f} s" if step.seconds < MINUTE else f"{step.seconds / MINUTE:.0f} min"
-    return f"{took}, {step.gain_bits:.2f} bits" if view.explain else f"about {took}"
+    if view.explain:
+        return f"{_seconds(step)}, {step.gain_bits:.2f} bits"
+    return step_price(step)
+
+
+def _seconds(step: Measurement) -> str:
+    seconds = step.seconds
+    return f"{seconds:.0f} s" if seconds < MINUTE else f"{seconds / MINUTE:.0f} min"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import jsonschema
@@ -23,6 +22,7 @@ from oomdoctor.render.plan_page import flags, plan_page
 from oomdoctor.render.text import paint
 from oomdoctor.render.theme import Theme
 from tests.unit.estimating.doubles import GIB, Double, a_card, a_job
+from tests.unit.render.reading_html import read_html
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,38 +115,22 @@ def test_markdown_has_tables_for_cards_and_heat(made: Estimate) -> None:
     assert shown.count("```") % 2 == 0
 
 
-class Loads(HTMLParser):
-    """Collects what a document would load."""
-
-    def __init__(self) -> None:
-        """Start with nothing."""
-        super().__init__()
-        self.loaded: list[str] = []
-        self.tags: dict[str, int] = {}
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags[tag] = self.tags.get(tag, 0) + 1
-        self.loaded += [value or "" for name, value in attrs if name in ("src", "xlink:href")]
-        if tag in ("script", "link", "iframe", "object"):
-            self.loaded.append(tag)
-
-
 def test_html_holds_all_it_shows(made: Estimate) -> None:
-    document = page_html(estimate_page(made), template="estimate.html")
-    found = Loads()
-    found.feed(document)
-    assert found.loaded == []
-    assert found.tags["svg"] > 3
-    assert found.tags["path"] > 1
-    assert 'class="heat"' in document
-    assert ".curve" in document
-    assert "out of memory" in document
+    found = read_html(page_html(estimate_page(made), still=True))
+
+    assert len(found.all("svg")) > 3
+    assert "curve-line c0" in [attributes.get("class") for attributes in found.all("path")]
+    assert "heat" in [attributes.get("class") for attributes in found.all("table")]
+    assert "out of memory" in found.text
 
 
 def test_html_escapes_names(made: Estimate) -> None:
     hostile = replace(made, verdicts=(replace(made.verdicts[0], card="<script>x</script>"),))
-    document = page_html(estimate_page(hostile), template="estimate.html")
-    assert "<script>" not in document
+
+    found = read_html(page_html(estimate_page(hostile), still=True))
+
+    assert len(found.scripts) == 1
+    assert "<script>x</script>" in found.text
 
 
 def test_json_obeys_its_schema(made: Estimate, root: Path) -> None:

@@ -1,0 +1,184 @@
+"""A picture with two axes in the units of its data: what curves, plots and time lines become.
+
+The SVG of a page and the charts of the library are made from the same drawing.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING
+
+from oomdoctor.record import NamedTuple, dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oomdoctor.render.page import Curve, Plot, Section, Timeline
+
+Places = tuple[tuple[float, float], ...]
+ABOVE = 1.06
+"""How much higher than its highest value a picture is."""
+MOST_MARKS = 24
+
+
+class Path(NamedTuple):
+    """A line: its name, the places that it joins, whether the area below it is filled."""
+
+    name: str
+    places: Places
+    filled: bool = False
+
+
+class Band(NamedTuple):
+    """A stretch of the first axis with its name."""
+
+    name: str
+    start: float
+    end: float
+
+
+class Level(NamedTuple):
+    """A height to compare with, by name."""
+
+    name: str
+    y: float
+
+
+class Moment(NamedTuple):
+    """A place on the first axis that stands out, by name."""
+
+    name: str
+    x: float
+
+
+class Dot(NamedTuple):
+    """A measured point: where it lies, whether it is a good one, what it says."""
+
+    x: float
+    y: float
+    good: bool
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """A picture from `left` to `right` and from zero to `top`; `across` names the first axis.
+
+    `words` say what a good dot and a bad one are.
+    """
+
+    caption: str
+    across: str
+    left: float
+    right: float
+    top: float
+    paths: tuple[Path, ...]
+    bands: tuple[Band, ...] = ()
+    levels: tuple[Level, ...] = ()
+    moments: tuple[Moment, ...] = ()
+    dots: tuple[Dot, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+def drawings_of(section: Section) -> tuple[Drawing, ...]:
+    """Return the drawings of a section, in the order in which it shows them."""
+    found = []
+    if section.curve is not None and section.curve.points:
+        found.append(curve_drawing(section.curve))
+    if section.plot is not None:
+        found.append(plot_drawing(section.plot))
+    if section.timeline is not None and any(one.points for one in section.timeline.series):
+        found.append(timeline_drawing(section.timeline))
+    return tuple(found)
+
+
+def curve_drawing(curve: Curve) -> Drawing:
+    """Return the drawing of a curve; memory does not slope, so every value lasts to the next."""
+    places: list[tuple[float, float]] = []
+    bands: list[Band] = []
+    at = 0.0
+    for name, group in groupby(curve.points, key=lambda one: one.stretch):
+        start = at
+        for one in group:
+            places.append((at, one.value))
+            at += one.steps
+        bands.append(Band(name, start, at))
+    places.append((at, places[-1][1]))
+    highest = max(y for _, y in [*places, *((0.0, level) for _, level in curve.lines)])
+    return Drawing(
+        caption=curve.caption,
+        across="",
+        left=0.0,
+        right=at or 1.0,
+        top=highest * ABOVE or 1.0,
+        paths=(Path("allocated", stepped(places), filled=True),),
+        bands=tuple(bands),
+        levels=tuple(Level(name, level) for name, level in curve.lines),
+    )
+
+
+def plot_drawing(plot: Plot) -> Drawing:
+    """Return the drawing of a plot."""
+    good = plot.words[0][0] if plot.words else ""
+    return Drawing(
+        caption=plot.caption,
+        across=plot.across,
+        left=0.0,
+        right=plot.width or 1.0,
+        top=plot.height or 1.0,
+        paths=(Path("fitted curve", plot.line),) if plot.line else (),
+        levels=() if plot.level is None else (Level(*plot.level),),
+        dots=tuple(Dot(one.x, one.y, one.word == good, one.label) for one in plot.points),
+        words=tuple(meaning for _, meaning in plot.words),
+    )
+
+
+def timeline_drawing(timeline: Timeline) -> Drawing:
+    """Return the drawing of a time line; the area below its first series is filled."""
+    places = [place for one in timeline.series for place in one.points]
+    xs = [x for x, _ in places] + [x for one in timeline.phases for x in (one.start, one.end)]
+    xs += [one.at for one in timeline.marks]
+    left, right = min(xs), max(xs)
+    highest = max([y for _, y in places] + [y for _, y in timeline.levels])
+    paths = tuple(
+        Path(one.name, stepped([*one.points, (right, one.points[-1][1])]), filled=at == 0)
+        for at, one in enumerate(timeline.series)
+        if one.points
+    )
+    return Drawing(
+        caption=timeline.caption,
+        across=timeline.across,
+        left=left,
+        right=right if right > left else left + 1.0,
+        top=highest * ABOVE or 1.0,
+        paths=paths,
+        bands=tuple(Band(one.name, one.start, one.end) for one in timeline.phases),
+        levels=tuple(Level(name, level) for name, level in timeline.levels),
+        moments=tuple(Moment(one.label, one.at) for one in timeline.marks[-MOST_MARKS:]),
+    )
+
+
+def stepped(places: Sequence[tuple[float, float]]) -> Places:
+    """Return the corners of a line that stays as it is between two places."""
+    found = [*places[:1]]
+    for (_, before), (x, y) in pairwise(places):
+        if y != before:
+            found += [(x, before), (x, y)]
+    if places and found[-1] != places[-1]:
+        found.append(places[-1])
+    return tuple(found)
+
+
+def thinned(places: Places, most: int) -> Places:
+    """Return at most about `most` places that look the same: highs and lows of each stretch."""
+    if len(places) <= most:
+        return places
+    count = max(most // 4, 1)
+    left, width = places[0][0], (places[-1][0] - places[0][0]) / count or 1.0
+    found: list[tuple[float, float]] = []
+    for _, group in groupby(enumerate(places), key=lambda one: int((one[1][0] - left) / width)):
+        held = list(group)
+        low = min(held, key=lambda one: one[1][1])
+        high = max(held, key=lambda one: one[1][1])
+        found += [places[at] for at in sorted({held[0][0], low[0], high[0], held[-1][0]})]
+    return tuple(found)
