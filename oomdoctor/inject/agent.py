@@ -11,18 +11,24 @@ import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
+
+from .meters import Meter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
+    from types import TracebackType
+    from typing import TypeAlias
 
     from .imports import Finder
     from .line import Line
+    from .recording.line import FileLine
     from .settings import Settings
 
 Library: TypeAlias = Any
 _MOST_FAULTS = 20
+WRAPPED: list[tuple[Library, str, Library, Library]] = []
 
 
 class Agent:
@@ -32,14 +38,16 @@ class Agent:
     the call of an outermost module, `before_root` sees that module and its arguments first.
     """
 
-    def __init__(self, settings: Settings, line: Line, finder: Finder) -> None:
+    def __init__(self, settings: Settings, line: Line | FileLine, finder: Finder) -> None:
         """Know the settings; torch is not there yet."""
         self.settings = settings
         self.line = line
         self.finder = finder
         self.torch: Library = None
         self.memory: Library = None  # counts tensors of the host, where the device is `cpu`
+        self.meter = Meter(self)
         self.ending = False
+        self.after_error: list[Callable[[BaseException, TracebackType | None], None]] = []
         self.after_step: list[Callable[[int], None]] = []
         self.before_root: list[Callable[[Library, Library, Library], None]] = []
         self.around_root: list[Callable[[Library], AbstractContextManager[object] | None]] = []
@@ -120,14 +128,33 @@ class Agent:
 
 
 def wrap(owner: Library, name: str, around: Callable[..., Library]) -> None:
-    """Replace a function by `around(original, *arguments, **named)` under the same name."""
+    """Replace a function by `around(original, *arguments, **named)` under the same name.
+
+    A function that its own module holds as well is replaced there, too: it is pickled by its name.
+    """
     original = getattr(owner, name)
 
     @functools.wraps(original)
     def call(*arguments: Library, **named: Library) -> Library:
         return around(original, *arguments, **named)
 
-    setattr(owner, name, call)
+    home = sys.modules.get(getattr(original, "__module__", None) or "")
+    for place in {id(one): one for one in (owner, home) if one is not None}.values():
+        if vars(place).get(name) is original or place is owner:
+            WRAPPED.append((place, name, vars(place).get(name), call))
+            setattr(place, name, call)
+
+
+def unwrap_all() -> None:
+    """Leave every function that was wrapped as it was, unless somebody replaced it since."""
+    while WRAPPED:
+        owner, name, original, ours = WRAPPED.pop()
+        if vars(owner).get(name) is not ours:
+            continue
+        if original is None:  # it was inherited
+            delattr(owner, name)
+        else:
+            setattr(owner, name, original)
 
 
 def start_thread(work: Callable[[], None], name: str) -> None:

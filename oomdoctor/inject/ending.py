@@ -12,9 +12,11 @@ import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from .agent import Agent
 
 Library: TypeAlias = Any

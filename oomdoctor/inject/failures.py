@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from . import frames, meters
+from . import frames
 
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import TypeAlias
 
     from .agent import Agent
 
@@ -17,25 +18,56 @@ Library: TypeAlias = Any
 _MOST_TEXT = 4000
 
 
-def watch_exceptions(agent: Agent) -> None:
-    """Tell of an exception that nothing caught, then let the hook before ours print it."""
-    report = agent.guarded(_report)
-    printed = sys.excepthook
-    printed_by_threads = threading.excepthook
+class Exceptions:
+    """Tells of exceptions that nothing caught, then lets the hook before ours print them."""
 
-    def excepthook(
-        kind: type[BaseException], value: BaseException, trace: TracebackType | None
+    def __init__(self, agent: Agent) -> None:
+        """Take the place of the hooks that print."""
+        self._agent = agent
+        self._report = agent.guarded(_report)
+        self._trim = agent.guarded(frames.leave_out_ours)
+        self._told: BaseException | None = None
+        self._printed = sys.excepthook
+        self._printed_by_threads = threading.excepthook
+        self._hook, self._thread_hook = self._of_program, self._of_thread
+        sys.excepthook = self._hook
+        threading.excepthook = self._thread_hook
+
+    def remove(self) -> None:
+        """Give the hooks back, where nobody has put another in their place."""
+        if sys.excepthook is self._hook:
+            sys.excepthook = self._printed
+        if threading.excepthook is self._thread_hook:
+            threading.excepthook = self._printed_by_threads
+
+    def tell_the_last(self) -> None:
+        """Tell of the exception that ended the program, where its own hook stood before ours."""
+        value = getattr(sys, "last_value", None)
+        if isinstance(value, BaseException) and value is not self._told:
+            self._report(self._agent, type(value), value, value.__traceback__, thread=False)
+
+    def tell(self, value: BaseException) -> None:
+        """Tell of an exception that goes through a block of ours."""
+        self._told = value
+        self._report(self._agent, type(value), value, value.__traceback__, thread=False)
+
+    def _of_program(
+        self, kind: type[BaseException], value: BaseException, trace: TracebackType | None
     ) -> None:
-        report(agent, kind, value, trace, thread=False)
-        printed(kind, value, trace)
+        self._told = value
+        self._report(self._agent, kind, value, trace, thread=False)
+        self._trim(value)
+        self._printed(kind, value, trace if value is None else value.__traceback__)
 
-    def thread_excepthook(given: threading.ExceptHookArgs) -> None:
-        if given.exc_value is not None:
-            report(agent, given.exc_type, given.exc_value, given.exc_traceback, thread=True)
-        printed_by_threads(given)
-
-    sys.excepthook = excepthook
-    threading.excepthook = thread_excepthook
+    def _of_thread(self, given: threading.ExceptHookArgs) -> None:
+        value = given.exc_value
+        if value is not None:
+            self._report(self._agent, given.exc_type, value, given.exc_traceback, thread=True)
+            self._trim(value)
+            given = threading.ExceptHookArgs(
+                (given.exc_type, value, value.__traceback__, given.thread)
+            )
+        self._printed_by_threads(given)
 
 
 def watch_cuda(agent: Agent) -> None:
@@ -64,7 +96,7 @@ def watch_cuda(agent: Agent) -> None:
             free_bytes=free,
             exception="OutOfMemoryError",
             frames=frames.of_stack(sys._getframe()),
-            **meters.peaks(agent),
+            **agent.meter.peaks(),
         )
 
     torch.cuda._lazy_call(agent.guarded(when_used))
@@ -78,7 +110,7 @@ def tell_counted(agent: Agent, requested: int, live: int) -> None:
         live_bytes=live,
         exception="OutOfMemoryError",
         frames=frames.of_stack(sys._getframe()),
-        **meters.peaks(agent),
+        **agent.meter.peaks(),
     )
 
 
@@ -96,13 +128,15 @@ def _report(
         "error",
         exception=kind.__name__,
         text=str(value)[:_MOST_TEXT],
-        causes=[type(one).__name__ for one in _causes(value)],
+        causes=[type(one).__name__ for one in causes_of(value)],
         frames=frames.of_traceback(trace),
         thread=thread,
     )
+    for see in agent.after_error:
+        agent.guarded(see)(value, trace)
 
 
-def _causes(value: BaseException) -> list[BaseException]:
+def causes_of(value: BaseException) -> list[BaseException]:
     """Return an exception and those that it was raised from, or while handling."""
     found = [value]
     while len(found) < 10:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, TypeAlias
+import types
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType, TracebackType
+    from typing import TypeAlias
 
     Frames: TypeAlias = list[tuple[str, str, int]]
 
@@ -32,6 +34,39 @@ def of_traceback(trace: TracebackType | None) -> Frames:
     return found[::-1][:MOST]
 
 
+def leave_out_ours(value: BaseException) -> None:
+    """Take frames of ours out of the tracebacks of an exception and of those that it came from."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [value]
+    while waiting and len(seen) < MOST:
+        one = waiting.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        one.__traceback__ = _trimmed(one.__traceback__)
+        waiting += (one.__cause__, one.__context__, *getattr(one, "exceptions", ()))
+
+
+def _trimmed(trace: TracebackType | None) -> TracebackType | None:
+    kept = []
+    has_ours = False
+    while trace is not None:
+        is_ours = _is_ours(trace.tb_frame.f_code)
+        has_ours = has_ours or is_ours
+        if not is_ours:
+            kept.append(trace)
+        trace = trace.tb_next
+    if not has_ours:
+        return kept[0] if kept else None
+    for one in reversed(kept):
+        trace = types.TracebackType(trace, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return trace
+
+
+def _is_ours(code: CodeType) -> bool:
+    return os.path.abspath(code.co_filename).startswith(HERE + os.sep)
+
+
 def _add(found: Frames, code: CodeType, line: int) -> None:
-    if not os.path.abspath(code.co_filename).startswith(HERE + os.sep):
+    if not _is_ours(code):
         found.append((code.co_filename, code.co_name, line))

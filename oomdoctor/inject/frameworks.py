@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from .agent import wrap
-from .phases import EVALUATE, SAVE
+from .phases import EVALUATE, GENERATE, SAVE
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from .agent import Agent
     from .phases import Phases
     from .steps import Steps
@@ -44,7 +46,9 @@ def _hook_trainer(agent: Agent, phases: Phases, steps: Steps, module: Library) -
         with phases.within(SAVE):
             return original(*arguments, **named)
 
-    wrap(module.Trainer, "__init__", init)
+    settings = agent.settings
+    if settings.steps is not None or settings.evaluates or settings.saves:
+        wrap(module.Trainer, "__init__", init)
     wrap(module.Trainer, "evaluation_loop", evaluation_loop)
     wrap(module.Trainer, "save_model", save)
     wrap(module.Trainer, "_save_checkpoint", save)
@@ -117,3 +121,22 @@ def _hook_lightning(phases: Phases, module: Library) -> None:
             return original(*arguments, **named)
 
     wrap(module.Trainer, "save_checkpoint", save)
+
+
+def hook_phases(agent: Agent, phases: Phases, torch: Library) -> None:
+    """Tell saves and generations as phases."""
+
+    def save(original: Library, *arguments: Library, **named: Library) -> Library:
+        with phases.within(SAVE):
+            return original(*arguments, **named)
+
+    def generate(original: Library, *arguments: Library, **named: Library) -> Library:
+        with phases.within(GENERATE):
+            return original(*arguments, **named)
+
+    wrap(torch, "save", save)
+    agent.when_imported("safetensors.torch", lambda module: wrap(module, "save_file", save))
+    agent.when_imported(
+        "transformers.generation.utils",
+        lambda module: wrap(module.GenerationMixin, "generate", generate),
+    )

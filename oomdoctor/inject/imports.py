@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib.abc
 import sys
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
+    from typing import TypeAlias
 
 Library: TypeAlias = Any
 """A module or object of a library that these files cannot import to know its type."""

@@ -9,8 +9,6 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from . import meters
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -54,16 +52,20 @@ class Phases:
 
     def look(self) -> None:
         """Note what the whole card holds just now."""
-        now = meters.in_use_bytes(self._agent.torch)
+        now = self._agent.meter.in_use_bytes()
         if now is not None:
             self._device_bytes = max(now, self._device_bytes or 0)
 
     def figures(self) -> dict[str, object]:
         """Return the peaks of the phase so far."""
-        found: dict[str, object] = {"phase": self.current, **meters.peaks(self._agent)}
+        found: dict[str, object] = {"phase": self.current, **self._agent.meter.peaks()}
         if self._device_bytes is not None:
             found["device_bytes"] = self._device_bytes
         return found
+
+    def seconds(self) -> float:
+        """Return how long the phase has lasted."""
+        return time.perf_counter() - self._began
 
     def close(self) -> None:
         """Tell the phase that is under way: the process ends."""
@@ -78,8 +80,7 @@ class Phases:
         self.current = name
         self._began = time.perf_counter()
         self._device_bytes = None
-        meters.reset(self._agent)
+        self._agent.meter.reset()
 
     def _tell(self) -> None:
-        seconds = time.perf_counter() - self._began
-        self._agent.tell("phase", seconds=round(seconds, 6), **self.figures())
+        self._agent.tell("phase", seconds=round(self.seconds(), 6), **self.figures())

@@ -7,9 +7,11 @@ as readable in a traceback, as without us.
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from .agent import Agent
 
 Library: TypeAlias = Any

@@ -1,4 +1,4 @@
-"""Sets the hooks of a trial in a process that has just started."""
+"""Sets the hooks of a trial, or of a recording, in a process that has just started."""
 
 from __future__ import annotations
 
@@ -7,40 +7,44 @@ import os
 import platform
 import sys
 import time
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from . import failures
-from .agent import Agent, start_thread, wrap
+from .agent import Agent, start_thread
 from .imports import Finder
 from .line import Line
-from .phases import GENERATE, SAVE, Phases
+from .meters import start_ticks
+from .phases import Phases
 from .settings import read
 from .steps import Steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import TypeAlias
 
 Library: TypeAlias = Any
 _HEARTBEAT_SECONDS = 0.5
 
 
-def start(environment: Mapping[str, str]) -> Agent:
+def start(environment: Mapping[str, str]) -> None:
     """Read what is wanted, and wait for the imports of the program."""
+    if not environment.get("OOMDOCTOR_TRIAL_SOCKET"):
+        from .recording.start import start as record
+
+        record(environment)
+        return
     finder = Finder()
     agent = Agent(read(environment), Line(environment["OOMDOCTOR_TRIAL_SOCKET"]), finder)
     phases = Phases(agent)
     steps = Steps(agent, phases)
-    failures.watch_exceptions(agent)
+    failures.Exceptions(agent)
     os.register_at_fork(after_in_child=agent.line.forget)
     sys.meta_path.insert(0, finder)
     agent.when_imported("torch", lambda torch: _hook_torch(agent, phases, steps, torch))
-    agent.when_imported("safetensors.torch", lambda module: _hook_save(phases, module, "save_file"))
-    agent.when_imported("transformers.generation.utils", lambda one: _hook_generate(phases, one))
     from . import frameworks, interventions
 
     frameworks.hook(agent, phases, steps)
     interventions.install(agent)
-    return agent
 
 
 def _hook_torch(agent: Agent, phases: Phases, steps: Steps, torch: Library) -> None:
@@ -51,17 +55,17 @@ def _hook_torch(agent: Agent, phases: Phases, steps: Steps, torch: Library) -> N
         agent.guarded(failures.watch_cuda)(agent)
     agent.tell(
         "hello",
-        start=_start_time(),
+        start=start_ticks(),
         parent=os.getppid(),
         versions={"torch": str(torch.__version__), "python": platform.python_version()},
     )
-    from . import roots
+    from . import frameworks, roots
 
     optimizers = sys.modules["torch.optim.optimizer"]
     optimizers.register_optimizer_step_post_hook(agent.guarded(steps.optimizer_stepped))
     agent.before_root.append(steps.saw_root)
     agent.guarded(roots.watch_roots)(agent)
-    _hook_save(phases, torch, "save")
+    frameworks.hook_phases(agent, phases, torch)
     atexit.register(agent.guarded(lambda: _at_exit(agent, phases, steps)))
     start_thread(lambda: _beat(agent, phases), "oomdoctor")
 
@@ -77,22 +81,6 @@ def _count_host_memory(agent: Agent, torch: Library) -> None:
     agent.memory.enter()
     if agent.settings.cap_bytes is not None:
         agent.guarded(limit_data)(agent.settings.cap_bytes)
-
-
-def _hook_save(phases: Phases, module: Library, name: str) -> None:
-    def save(original: Library, *arguments: Library, **named: Library) -> Library:
-        with phases.within(SAVE):
-            return original(*arguments, **named)
-
-    wrap(module, name, save)
-
-
-def _hook_generate(phases: Phases, module: Library) -> None:
-    def generate(original: Library, *arguments: Library, **named: Library) -> Library:
-        with phases.within(GENERATE):
-            return original(*arguments, **named)
-
-    wrap(module.GenerationMixin, "generate", generate)
 
 
 def _beat(agent: Agent, phases: Phases) -> None:
@@ -113,12 +101,3 @@ def _at_exit(agent: Agent, phases: Phases, steps: Steps) -> None:
     if agent.is_ours() and agent.torch is not None:
         phases.close()
         agent.tell("exit", number=steps.number, unmet=steps.unmet())
-
-
-def _start_time() -> int | None:
-    """Return when the kernel started this process, in its ticks: tells a recycled pid."""
-    try:
-        with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
-            return int(file.read().rpartition(")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
-        return None

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from . import meters
 from .ending import end_now
 from .phases import EVALUATE, LOAD, SAVE, TRAIN
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from .agent import Agent
     from .phases import Phases
 
@@ -72,7 +73,7 @@ class Steps:
 
     def stepped(self) -> None:
         """Tell a step with its seconds, its tokens and the peaks of its phase so far."""
-        meters.settle(self._agent.torch)
+        self._agent.meter.settle()
         now = time.perf_counter()
         self.number += 1
         self._phases.look()
@@ -82,7 +83,7 @@ class Steps:
             number=self.number,
             seconds=seconds,
             tokens=self._tokens or None,
-            held_bytes=meters.held_bytes(self._agent),
+            held_bytes=self._agent.meter.held_bytes(),
             **self._phases.figures(),
         )
         self._last, self._tokens = now, 0
@@ -135,10 +136,16 @@ class Steps:
 
 def tokens_of(torch: Library, arguments: Library, named: Library) -> int:
     """Return the tokens of a call: the elements of `input_ids`, else of a first [rows, length]."""
+    ids = ids_of(torch, arguments, named)
+    return 0 if ids is None else int(ids.numel())
+
+
+def ids_of(torch: Library, arguments: Library, named: Library) -> Library | None:
+    """Return the token ids that a model was called with."""
     given = named.get("input_ids")
     if given is None and arguments:
         first = arguments[0]
         given = first.get("input_ids") if hasattr(first, "get") else first
     if not isinstance(given, torch.Tensor) or given.is_floating_point() or given.dim() > 2:
-        return 0
-    return int(given.numel())
+        return None
+    return given

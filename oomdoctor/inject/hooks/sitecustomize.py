@@ -1,4 +1,4 @@
-"""Starts the hooks of a trial in a Python process, then every other `sitecustomize` in turn.
+"""Starts our hooks in a Python process, then every other `sitecustomize` in turn.
 
 Python loads this file at its start, since its folder stands first in PYTHONPATH. Another file of
 the name (the virtual card has one) may do the same and come back here: each runs once.
@@ -34,24 +34,59 @@ def run_the_next_one(ran: set[str]) -> None:
     if spec is None or spec.loader is None:
         return
     ran.add(os.path.realpath(os.path.dirname(spec.origin or "")))
-    spec.loader.exec_module(module_from_spec(spec))
+    module = module_from_spec(spec)
+    sys.modules["sitecustomize"] = module  # what it would be without ours
+    spec.loader.exec_module(module)
 
 
 def begin() -> None:
-    """Load, let the others run, and hook last: our import hook is then asked first."""
-    first = NAME not in sys.modules
-    if first:
-        load_the_package()
-        vars(sys.modules[NAME])["ran"] = {HERE}
-    run_the_next_one(vars(sys.modules[NAME])["ran"])
-    if first:
-        from importlib import import_module
+    """Load, let the others run, and hook last: our import hook is then asked first.
 
-        import_module(f"{NAME}.start").start(os.environ)
-
-
-if __name__ == "sitecustomize" and os.environ.get("OOMDOCTOR_TRIAL_SOCKET"):
+    What another one raises is its own, and Python's to print.
+    """
+    is_first = False
     try:
-        begin()
+        is_first = NAME not in sys.modules
+        if is_first:
+            load_the_package()
+            vars(sys.modules[NAME])["ran"] = {HERE}
+        ran = vars(sys.modules[NAME])["ran"]
     except Exception as error:  # noqa: BLE001 - a program must start, whatever becomes of us
+        ran = {HERE}
+        fail(error)
+    try:
+        run_the_next_one(ran)
+    finally:
+        if is_first:
+            hook()
+
+
+def hook() -> None:
+    """Set the hooks."""
+    from importlib import import_module
+
+    try:
+        import_module(f"{NAME}.start").start(os.environ)
+        if not IS_TRIAL:  # the program finds its path as it would be; its children have PYTHONPATH
+            sys.path[:] = [one for one in sys.path if os.path.realpath(one or ".") != HERE]
+    except Exception as error:  # noqa: BLE001 - a program must start, whatever becomes of us
+        fail(error)
+
+
+def fail(error: Exception) -> None:
+    """Say that a process is not watched: a trial on its error stream, a run in its folder."""
+    if IS_TRIAL:
         sys.stderr.write(f"oomdoctor: this process is not watched: {error!r}\n")
+        return
+    try:
+        path = os.path.join(os.environ["OOMDOCTOR_RUN"], "processes", f"{os.getpid()}.fault.txt")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(f"{error!r}\n")
+    except OSError:
+        return
+
+
+IS_TRIAL = bool(os.environ.get("OOMDOCTOR_TRIAL_SOCKET"))
+if __name__ == "sitecustomize" and (IS_TRIAL or os.environ.get("OOMDOCTOR_RUN")):
+    begin()
