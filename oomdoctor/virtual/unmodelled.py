@@ -4,22 +4,31 @@
     ignored cuCtxSetFlags
     assumed cufftXtMakePlanMany: 0 bytes
     missing cuNoSuchFunction
-    unknown-reads 4711 8
+    read 4711 8 train.py:41 in train
 
-The last line: process 4711 read 8 values so far that only a GPU could have computed.
+The last line: process 4711 read 8 values so far, at that line of the program, that only a GPU could
+have computed.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oomdoctor.record import dataclass
+from oomdoctor.record import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+MOST_PLACES = 8
 # libraries that link the runtime statically ask for all they might ever call
 _ASKED_BY_HABIT = ("cuGL", "cuEGL", "cuVDPAU", "cuGraphics", "cuGraphInstantiate", "cuProfiler")
+
+
+class Read(NamedTuple):
+    """How often a line of the program read a value that only a GPU could have computed."""
+
+    where: str
+    times: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +39,12 @@ class Unmodelled:
     ignored: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-    unknown_reads: int = 0
+    reads: tuple[Read, ...] = ()
+
+    @property
+    def unknown_reads(self) -> int:
+        """Return how many values were read that nobody can know."""
+        return sum(one.times for one in self.reads)
 
     def sentences(self) -> Iterator[str]:
         """Yield what a reader of figures from this run has to know."""
@@ -46,19 +60,29 @@ class Unmodelled:
             yield (
                 f"{self.unknown_reads} reads of values that only a GPU could have computed, "
                 "answered with zeros: where the program branches on them, its memory may differ"
+                f" ({self._places()})"
             )
+
+    def _places(self) -> str:
+        """Return the lines that read most, with their counts."""
+        most = sorted(self.reads, key=lambda one: -one.times)
+        said = [f"{one.where}: {one.times}" for one in most[:MOST_PLACES]]
+        left = len(most) - len(said)
+        return "; ".join([*said, *([f"and {left} more lines"] if left else [])])
 
 
 def read_log(text: str) -> Unmodelled:
     """Read a log; lines that are cut or not known are passed over."""
     names: dict[str, dict[str, None]] = {}
-    reads: dict[str, int] = {}
+    reads: dict[tuple[str, str], int] = {}
     for line in text.splitlines():
         kind, _, rest = line.partition(" ")
-        if kind == "unknown-reads":
-            process, _, count = rest.partition(" ")
-            if count.isdecimal():
-                reads[process] = max(reads.get(process, 0), int(count))
+        if kind == "read":
+            process, _, more = rest.partition(" ")
+            count, _, where = more.partition(" ")
+            if count.isdecimal() and where:
+                key = process, where
+                reads[key] = max(reads.get(key, 0), int(count))
         elif rest and not _is_expected(kind, rest):
             names.setdefault(kind, {})[rest] = None
     return Unmodelled(
@@ -66,8 +90,15 @@ def read_log(text: str) -> Unmodelled:
         ignored=tuple(names.get("ignored", ())),
         assumed=tuple(names.get("assumed", ())),
         missing=tuple(names.get("missing", ())),
-        unknown_reads=sum(reads.values()),
+        reads=tuple(Read(where, count) for where, count in _by_place(reads).items()),
     )
+
+
+def _by_place(reads: dict[tuple[str, str], int]) -> dict[str, int]:
+    places: dict[str, int] = {}
+    for (_, where), count in reads.items():
+        places[where] = places.get(where, 0) + count
+    return places
 
 
 def _is_expected(kind: str, name: str) -> bool:

@@ -24,7 +24,8 @@ MOST_SUPPRESSIONS = {
     "oomdoctor": 46,
     # stands in for torch's and other libraries' parts, whose signatures are not ours to choose
     "oomdoctor/worker": 24,
-    "oomdoctor/virtual/hooks": 5,
+    "oomdoctor/virtual/hooks": 3,
+    "oomdoctor/virtual/inside": 4,
     "oomdoctor/inject": 8,
     "tests": 44,
     "benchmarks": 4,

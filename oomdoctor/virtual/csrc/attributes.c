@@ -46,9 +46,8 @@ enum {
 };
 
 /* Shared memory of an SM in KiB, and how many threads and blocks it holds. */
-static void sizes(int *shared_kib, int *threads, int *blocks)
+static void sizes(const struct vc_kind *card, int *shared_kib, int *threads, int *blocks)
 {
-    const struct vc_settings *card = vc_settings();
     int sm = card->major * 10 + card->minor;
     *shared_kib = 100, *threads = 1536, *blocks = 24; /* 8.6, 8.9, 12.x */
     if (sm >= 90 && sm < 120)
@@ -63,9 +62,14 @@ static void sizes(int *shared_kib, int *threads, int *blocks)
 
 int vc_attribute(int attribute)
 {
-    const struct vc_settings *card = vc_settings();
+    return vc_attribute_of(vc_current_card(), attribute);
+}
+
+int vc_attribute_of(int number, int attribute)
+{
+    const struct vc_kind *card = vc_kind(number);
     int shared_kib, threads, blocks;
-    sizes(&shared_kib, &threads, &blocks);
+    sizes(card, &shared_kib, &threads, &blocks);
     switch (attribute) {
     case MAX_THREADS_PER_BLOCK:
     case MAX_BLOCK_X:
@@ -94,7 +98,7 @@ int vc_attribute(int attribute)
     case MULTIPROCESSORS:
         return card->multiprocessors;
     case PCI_BUS:
-        return 1 + vc_current_card();
+        return 1 + vc_machine_card(number);
     case MEMORY_CLOCK_KHZ:
         return 1215000;
     case MEMORY_BUS_BITS:
@@ -136,21 +140,25 @@ int vc_attribute(int attribute)
 
 /* Which of the compiled variants of a kernel the card would run. Libraries that hold variants for
    several architectures choose their tuning by it, and fail on one that they were not built for. */
-static int binary_version;
+static int compiled[64], compiled_count;
 
-void vc_set_binary_version(int version)
+void vc_add_compiled(int version)
 {
-    binary_version = version;
+    if (compiled_count < 64)
+        compiled[compiled_count++] = version;
 }
 
 int vc_binary_version(void)
 {
-    static const int common[] = {120, 100, 90, 86, 80, 75, 70, 60};
-    int sm = vc_settings()->major * 10 + vc_settings()->minor;
-    if (binary_version)
-        return binary_version;
-    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
-        if (common[i] <= sm)
-            return common[i];
-    return sm;
+    static const int common[] = {60, 70, 75, 80, 86, 90, 100, 120};
+    const struct vc_kind *card = vc_kind(vc_current_card());
+    const int *list = compiled_count ? compiled : common;
+    int count = compiled_count ? compiled_count : (int)(sizeof common / sizeof *common);
+    int best = 0, sm = card->major * 10 + card->minor;
+    for (int i = 0; i < count; i++) {
+        int runs = list[i] <= sm && (!compiled_count || list[i] / 10 == card->major);
+        if (runs && list[i] > best)
+            best = list[i];
+    }
+    return best ? best : sm;
 }

@@ -1,4 +1,4 @@
-/* Counts what is used of each card, and hands out addresses.
+/* Hands out addresses of each card; what is used of it, usage.c counts.
 
    Addresses only grow and are never given out twice, as blocks of 2 MiB. So the list of blocks of a
    card is sorted by itself, and a stale pointer never meets a new block. */
@@ -14,7 +14,6 @@ struct block {
 
 static struct card {
     uintptr_t reached; /* addresses given out so far, from the card's first one on */
-    size_t used;
     struct block *blocks;
     size_t count, room;
     struct block *pages; /* physical pages of expandable segments; `start` is their handle */
@@ -68,28 +67,17 @@ static uintptr_t next_addresses(int card, size_t bytes)
     return address;
 }
 
-/* Take bytes of a card, if it has as many; the lock is held. */
-static int take(int card, size_t bytes)
-{
-    const struct vc_settings *as_set = vc_settings();
-    if (cards[card].used + bytes + as_set->context_bytes > as_set->total_bytes)
-        return 1;
-    cards[card].used += bytes;
-    return 0;
-}
-
 int vc_allocate(int card, size_t bytes, uintptr_t *address)
 {
     struct card *c = &cards[card];
     size_t whole = in_pages(bytes);
+    if (vc_take(card, whole))
+        return 1;
     pthread_mutex_lock(&lock);
-    int failed = take(card, whole);
-    if (!failed) {
-        *address = next_addresses(card, whole);
-        append(&c->blocks, &c->count, &c->room, (struct block){*address, whole});
-    }
+    *address = next_addresses(card, whole);
+    append(&c->blocks, &c->count, &c->room, (struct block){*address, whole});
     pthread_mutex_unlock(&lock);
-    return failed;
+    return 0;
 }
 
 /* The last block that begins at or below an address, or NULL; the lock is held. */
@@ -117,7 +105,7 @@ int vc_release(uintptr_t address)
     int failed = !block || block->start != address;
     if (!failed) {
         struct card *c = &cards[vc_card_of((void *)address)];
-        c->used -= block->bytes;
+        vc_give(vc_card_of((void *)address), block->bytes);
         size_t after = (size_t)(c->blocks + c->count - block - 1);
         memmove(block, block + 1, after * sizeof *block);
         c->count--;
@@ -148,14 +136,13 @@ uintptr_t vc_reserve_addresses(int card, size_t bytes)
 int vc_take_pages(int card, size_t bytes, unsigned long long *handle)
 {
     struct card *c = &cards[card];
+    if (vc_take(card, bytes))
+        return 1;
     pthread_mutex_lock(&lock);
-    int failed = take(card, bytes);
-    if (!failed) {
-        *handle = (uintptr_t)vc_fresh_handle();
-        append(&c->pages, &c->page_count, &c->page_room, (struct block){*handle, bytes});
-    }
+    *handle = (uintptr_t)vc_fresh_handle();
+    append(&c->pages, &c->page_count, &c->page_room, (struct block){*handle, bytes});
     pthread_mutex_unlock(&lock);
-    return failed;
+    return 0;
 }
 
 void vc_give_pages(unsigned long long handle)
@@ -165,21 +152,13 @@ void vc_give_pages(unsigned long long handle)
         struct card *c = &cards[card];
         for (size_t i = c->page_count; i-- > 0;)
             if (c->pages[i].start == handle) {
-                c->used -= c->pages[i].bytes;
+                vc_give(card, c->pages[i].bytes);
                 c->pages[i] = c->pages[--c->page_count];
                 pthread_mutex_unlock(&lock);
                 return;
             }
     }
     pthread_mutex_unlock(&lock);
-}
-
-size_t vc_used(int card)
-{
-    pthread_mutex_lock(&lock);
-    size_t used = cards[card].used + vc_settings()->context_bytes;
-    pthread_mutex_unlock(&lock);
-    return used;
 }
 
 void *vc_fresh_handle(void)

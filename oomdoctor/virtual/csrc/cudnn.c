@@ -46,7 +46,7 @@ static const char *const card_as_json =
 static cudnnBackendDescriptor_t describe_card(void)
 {
     char json[2048];
-    const struct vc_settings *card = vc_settings();
+    const struct vc_kind *card = vc_kind(vc_current_card());
     snprintf(json, sizeof json, card_as_json, vc_attribute(16), vc_attribute(97),
              vc_attribute(106), vc_attribute(39), card->total_bytes,
              card->major * 100 + card->minor * 10);

@@ -58,43 +58,39 @@ CUresult cuDeviceGet(CUdevice *card, int number)
 
 CUresult cuDeviceGetName(char *name, int length, CUdevice card)
 {
-    (void)card;
-    snprintf(name, (size_t)length, "%s", vc_settings()->name);
+    snprintf(name, (size_t)length, "%s", vc_kind(card)->name);
     return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceTotalMem(size_t *bytes, CUdevice card)
 {
-    (void)card;
-    *bytes = vc_settings()->total_bytes;
+    *bytes = vc_kind(card)->total_bytes;
     return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice card)
 {
-    (void)card;
-    *value = vc_attribute(attribute);
+    *value = vc_attribute_of(card, attribute);
     return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice card)
 {
-    (void)card;
-    *major = vc_settings()->major;
-    *minor = vc_settings()->minor;
+    *major = vc_kind(card)->major;
+    *minor = vc_kind(card)->minor;
     return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetUuid(CUuuid *id, CUdevice card)
 {
     memset(id, 0, sizeof *id);
-    id->bytes[0] = (char)(card + 1);
+    id->bytes[0] = (char)(vc_machine_card(card) + 1);
     return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetPCIBusId(char *id, int length, CUdevice card)
 {
-    snprintf(id, (size_t)length, "0000:%02x:00.0", card + 1);
+    snprintf(id, (size_t)length, "0000:%02x:00.0", vc_machine_card(card) + 1);
     return CUDA_SUCCESS;
 }
 

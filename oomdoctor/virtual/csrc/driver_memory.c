@@ -21,8 +21,7 @@ CUresult cuMemFree(CUdeviceptr address)
 
 CUresult cuMemGetInfo(size_t *unused, size_t *total)
 {
-    *total = vc_settings()->total_bytes;
-    *unused = *total - vc_used(vc_current_card());
+    vc_free_and_total(vc_current_card(), unused, total);
     return CUDA_SUCCESS;
 }
 

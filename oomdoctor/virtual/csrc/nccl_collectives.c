@@ -5,9 +5,12 @@
 #include <nccl.h>
 #include <stdlib.h>
 
+/* By number: older headers name it for compilers of kernels alone. */
+#define BFLOAT16 9
+
 static size_t bytes_of(size_t count, ncclDataType_t type)
 {
-    switch (type) {
+    switch ((int)type) {
     case ncclInt32:
     case ncclUint32:
     case ncclFloat32:
@@ -17,7 +20,7 @@ static size_t bytes_of(size_t count, ncclDataType_t type)
     case ncclFloat64:
         return 8 * count;
     case ncclFloat16:
-    case ncclBfloat16:
+    case BFLOAT16:
         return 2 * count;
     default: /* 8-bit numbers of several kinds */
         return count;

@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { NVML_SUCCESS = 0, NVML_NOT_SUPPORTED = 3, NVML_INSUFFICIENT_SIZE = 7 };
 
@@ -35,6 +34,18 @@ static int card_of(nvml_device device)
 static nvml_device device_of(int card)
 {
     return (nvml_device)(uintptr_t)(card + 1);
+}
+
+static const struct vc_kind *kind_of(nvml_device device)
+{
+    return &vc_settings()->kinds[card_of(device)];
+}
+
+/* Contexts may be larger than what a card has left. */
+static size_t used_of(nvml_device device)
+{
+    size_t used = vc_used_of_machine(card_of(device));
+    return used < kind_of(device)->total_bytes ? used : kind_of(device)->total_bytes;
 }
 
 #define SAYS_YES(name) \
@@ -83,7 +94,7 @@ int nvmlSystemGetCudaDriverVersion_v2(int *version)
 
 int nvmlDeviceGetCount_v2(unsigned int *count)
 {
-    *count = (unsigned int)vc_settings()->cards;
+    *count = (unsigned int)vc_settings()->installed;
     return NVML_SUCCESS;
 }
 
@@ -123,32 +134,30 @@ int nvmlDeviceGetUUID(nvml_device device, char *text, unsigned int length)
 
 int nvmlDeviceGetName(nvml_device device, char *text, unsigned int length)
 {
-    (void)device;
-    snprintf(text, length, "%s", vc_settings()->name);
+    snprintf(text, length, "%s", kind_of(device)->name);
     return NVML_SUCCESS;
 }
 
 int nvmlDeviceGetCudaComputeCapability(nvml_device device, int *major, int *minor)
 {
-    (void)device;
-    *major = vc_settings()->major;
-    *minor = vc_settings()->minor;
+    *major = kind_of(device)->major;
+    *minor = kind_of(device)->minor;
     return NVML_SUCCESS;
 }
 
 int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *memory)
 {
-    memory->total = vc_settings()->total_bytes;
-    memory->used = vc_used(card_of(device));
+    memory->total = kind_of(device)->total_bytes;
+    memory->used = used_of(device);
     memory->unused = memory->total - memory->used;
     return NVML_SUCCESS;
 }
 
 int nvmlDeviceGetMemoryInfo_v2(nvml_device device, struct nvml_memory_v2 *memory)
 {
-    memory->total = vc_settings()->total_bytes;
+    memory->total = kind_of(device)->total_bytes;
     memory->reserved = 0;
-    memory->used = vc_used(card_of(device));
+    memory->used = used_of(device);
     memory->unused = memory->total - memory->used;
     return NVML_SUCCESS;
 }
@@ -188,32 +197,35 @@ int nvmlDeviceGetP2PStatus(nvml_device device, nvml_device peer, int index, int 
     return NVML_SUCCESS;
 }
 
-/* The process that asks is the only one on its card. */
-int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned int *count,
-                                            struct nvml_process *processes)
+/* Both versions of the list: the first ends before the instances. */
+static int processes_on(nvml_device device, unsigned int *room, void *list, size_t bytes_each)
 {
-    if (*count < 1 || !processes) {
-        *count = 1;
+    struct vc_user users[VC_MOST_USERS];
+    unsigned int count = (unsigned int)vc_users(card_of(device), users);
+    int fits = list && *room >= count;
+    *room = count;
+    if (!fits && count)
         return NVML_INSUFFICIENT_SIZE;
+    for (unsigned int i = 0; i < count; i++) {
+        struct nvml_process one = {(unsigned int)users[i].pid, users[i].used, ~0U, ~0U};
+        memcpy((char *)list + i * bytes_each, &one, bytes_each);
     }
-    memset(processes, 0, sizeof *processes);
-    processes->pid = (unsigned int)getpid();
-    processes->used = vc_used(card_of(device));
-    *count = 1;
     return NVML_SUCCESS;
 }
 
-/* The first version of the structure ends before the instances, and one entry fits both. */
-int nvmlDeviceGetComputeRunningProcesses(nvml_device device, unsigned int *count, void *processes)
+int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned int *room, void *list)
 {
-    if (*count < 1 || !processes) {
-        *count = 1;
-        return NVML_INSUFFICIENT_SIZE;
-    }
-    struct nvml_process one = {(unsigned int)getpid(), vc_used(card_of(device)), 0, 0};
-    memcpy(processes, &one, 16);
-    *count = 1;
-    return NVML_SUCCESS;
+    return processes_on(device, room, list, sizeof(struct nvml_process));
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v2(nvml_device device, unsigned int *room, void *list)
+{
+    return processes_on(device, room, list, sizeof(struct nvml_process));
+}
+
+int nvmlDeviceGetComputeRunningProcesses(nvml_device device, unsigned int *room, void *list)
+{
+    return processes_on(device, room, list, 16);
 }
 
 int nvmlDeviceGetGraphicsRunningProcesses_v3(nvml_device device, unsigned int *count,

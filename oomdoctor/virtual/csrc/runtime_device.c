@@ -96,8 +96,7 @@ cudaError_t cudaInitDevice(int card, unsigned int flags, unsigned int mode)
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int card)
 {
-    (void)card;
-    *value = vc_attribute(attribute);
+    *value = vc_attribute_of(card, attribute);
     return cudaSuccess;
 }
 
@@ -105,47 +104,51 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *is, int card)
 {
     memset(is, 0, sizeof *is);
-    snprintf(is->name, sizeof is->name, "%s", vc_settings()->name);
-    is->totalGlobalMem = vc_settings()->total_bytes;
-    is->major = vc_attribute(cudaDevAttrComputeCapabilityMajor);
-    is->minor = vc_attribute(cudaDevAttrComputeCapabilityMinor);
-    is->multiProcessorCount = vc_attribute(cudaDevAttrMultiProcessorCount);
-    is->maxThreadsPerMultiProcessor = vc_attribute(cudaDevAttrMaxThreadsPerMultiProcessor);
-    is->maxThreadsPerBlock = vc_attribute(cudaDevAttrMaxThreadsPerBlock);
-    is->maxBlocksPerMultiProcessor = vc_attribute(cudaDevAttrMaxBlocksPerMultiprocessor);
-    is->warpSize = vc_attribute(cudaDevAttrWarpSize);
-    is->sharedMemPerBlock = (size_t)vc_attribute(cudaDevAttrMaxSharedMemoryPerBlock);
-    is->sharedMemPerBlockOptin = (size_t)vc_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    snprintf(is->name, sizeof is->name, "%s", vc_kind(card)->name);
+    is->totalGlobalMem = vc_kind(card)->total_bytes;
+    is->major = vc_attribute_of(card, cudaDevAttrComputeCapabilityMajor);
+    is->minor = vc_attribute_of(card, cudaDevAttrComputeCapabilityMinor);
+    is->multiProcessorCount = vc_attribute_of(card, cudaDevAttrMultiProcessorCount);
+    is->maxThreadsPerMultiProcessor = vc_attribute_of(card, cudaDevAttrMaxThreadsPerMultiProcessor);
+    is->maxThreadsPerBlock = vc_attribute_of(card, cudaDevAttrMaxThreadsPerBlock);
+    is->maxBlocksPerMultiProcessor = vc_attribute_of(card, cudaDevAttrMaxBlocksPerMultiprocessor);
+    is->warpSize = vc_attribute_of(card, cudaDevAttrWarpSize);
+    is->sharedMemPerBlock = (size_t)vc_attribute_of(card, cudaDevAttrMaxSharedMemoryPerBlock);
+    is->sharedMemPerBlockOptin = (size_t)vc_attribute_of(card, cudaDevAttrMaxSharedMemoryPerBlockOptin);
     is->sharedMemPerMultiprocessor =
-        (size_t)vc_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
-    is->regsPerBlock = vc_attribute(cudaDevAttrMaxRegistersPerBlock);
-    is->regsPerMultiprocessor = vc_attribute(cudaDevAttrMaxRegistersPerMultiprocessor);
-    is->l2CacheSize = vc_attribute(cudaDevAttrL2CacheSize);
-    is->memPitch = (size_t)vc_attribute(cudaDevAttrMaxPitch);
-    is->textureAlignment = (size_t)vc_attribute(cudaDevAttrTextureAlignment);
+        (size_t)vc_attribute_of(card, cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+    is->regsPerBlock = vc_attribute_of(card, cudaDevAttrMaxRegistersPerBlock);
+    is->regsPerMultiprocessor = vc_attribute_of(card, cudaDevAttrMaxRegistersPerMultiprocessor);
+    is->l2CacheSize = vc_attribute_of(card, cudaDevAttrL2CacheSize);
+    is->memPitch = (size_t)vc_attribute_of(card, cudaDevAttrMaxPitch);
+    is->textureAlignment = (size_t)vc_attribute_of(card, cudaDevAttrTextureAlignment);
     for (int axis = 0; axis < 3; axis++) {
-        is->maxGridSize[axis] = vc_attribute(cudaDevAttrMaxGridDimX + axis);
-        is->maxThreadsDim[axis] = vc_attribute(cudaDevAttrMaxBlockDimX + axis);
+        is->maxGridSize[axis] = vc_attribute_of(card, cudaDevAttrMaxGridDimX + axis);
+        is->maxThreadsDim[axis] = vc_attribute_of(card, cudaDevAttrMaxBlockDimX + axis);
     }
     is->cooperativeLaunch = is->concurrentKernels = 1;
     is->unifiedAddressing = is->managedMemory = 1;
-    is->pciBusID = card + 1;
-    is->uuid.bytes[0] = (char)(card + 1);
+    is->pciBusID = vc_machine_card(card) + 1;
+    is->uuid.bytes[0] = (char)(vc_machine_card(card) + 1);
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char *id, int length, int card)
 {
-    snprintf(id, (size_t)length, "0000:%02x:00.0", card + 1);
+    snprintf(id, (size_t)length, "0000:%02x:00.0", vc_machine_card(card) + 1);
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetByPCIBusId(int *card, const char *id)
 {
-    *card = 1;
-    sscanf(id, "%*x:%x", (unsigned int *)card);
-    *card -= 1;
-    return cudaSuccess;
+    unsigned int bus = 0;
+    sscanf(id, "%*x:%x", &bus);
+    for (int one = 0; one < vc_settings()->cards; one++)
+        if (vc_machine_card(one) == (int)bus - 1) {
+            *card = one;
+            return cudaSuccess;
+        }
+    return vc_fail(cudaErrorInvalidDevice);
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int *can, int card, int peer)

@@ -14,8 +14,7 @@ static cudaError_t allocate(void **pointer, size_t bytes)
 
 cudaError_t cudaMemGetInfo(size_t *unused, size_t *total)
 {
-    *total = vc_settings()->total_bytes;
-    *unused = *total - vc_used(vc_current_card());
+    vc_free_and_total(vc_current_card(), unused, total);
     return cudaSuccess;
 }
 
@@ -195,7 +194,7 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr att
     if (attribute < cudaMemPoolAttrReservedMemCurrent) {
         memset(value, 0, attribute == cudaMemPoolAttrReleaseThreshold ? 8 : 4);
     } else {
-        unsigned long long used = vc_used(vc_current_card());
+        unsigned long long used = vc_used_here(vc_machine_card(vc_current_card()));
         memcpy(value, &used, sizeof used);
     }
     return cudaSuccess;

@@ -4,7 +4,7 @@
    steer themselves by small values that the host itself sent: counts, flags, pickled objects. Copies
    and fills of up to 1 MiB are kept by the byte, follow copies from card to card, and are what a
    copy to the host delivers. What a kernel writes over stays as it was, unless somebody says otherwise
-   (hooks/known_values.py): a value can be stale. */
+   (inside/known_values.py): a value can be stale. */
 #include "virtual.h"
 
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 
 #define GRAIN 256
 #define BUCKETS (1 << 14)
-#define MOST_GRAINS (1 << 17)
+#define MOST_GRAINS (1 << 18)
+#define WIDE ((size_t)16 << 20) /* what the operators that also run on the host may note */
 
 struct grain {
     uintptr_t number; /* address / GRAIN */
@@ -127,6 +128,13 @@ void vc_written(uintptr_t address, const void *source, size_t bytes)
     pthread_mutex_unlock(&lock);
 }
 
+void vc_noted(uintptr_t address, const void *source, size_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    keep(address, source, 0, bytes);
+    pthread_mutex_unlock(&lock);
+}
+
 /* Zeros read as zeros without being kept. Kernels clear their own counters so, and what they write
    there must not pass for known when the memory is used again. */
 void vc_filled(uintptr_t address, int value, size_t bytes)
@@ -150,7 +158,7 @@ int vc_known(uintptr_t address, void *target, size_t bytes)
 {
     int all = 1;
     memset(target, 0, bytes);
-    if (bytes > VC_SMALL)
+    if (bytes > WIDE)
         return 0;
     pthread_mutex_lock(&lock);
     for (size_t done = 0, n; done < bytes; done += n) {

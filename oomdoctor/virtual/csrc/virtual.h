@@ -23,18 +23,47 @@
 /* What is exchanged between ranks, and counted when it is read without being known. */
 #define VC_MESSAGE ((size_t)64 << 10)
 
-struct vc_settings {
-    char name[256];
-    int cards;
+/* What one card is like. */
+struct vc_kind {
+    char name[128];
     int major, minor, multiprocessors;
-    size_t total_bytes;        /* as the card reports it to PyTorch */
-    size_t context_bytes;      /* taken on every card before anybody allocates */
-    size_t communicator_bytes; /* taken by every NCCL communicator */
+    size_t total_bytes;   /* as the card reports it to PyTorch */
+    size_t context_bytes; /* taken by a process when it first uses the card */
+    size_t others_bytes;  /* taken by strangers, from the start */
+};
+
+/* A program numbers the cards that CUDA_VISIBLE_DEVICES leaves it; `shown` has the machine's numbers. */
+struct vc_settings {
+    int cards, installed;
+    int shown[VC_MOST_CARDS];
+    struct vc_kind kinds[VC_MOST_CARDS]; /* by the machine's number */
+    long fail_at;              /* the allocation of a process from which on the driver gives none */
+    size_t pair_bytes;         /* taken by an NCCL communicator of two ranks */
+    size_t communicator_bytes; /* taken by one of more ranks */
     double peer_wait_s;        /* how long a rank waits for another; 0: it runs alone */
+    long latency_us;           /* how long an event is not ready after the work before it */
 };
 
 /* settings.c */
 const struct vc_settings *vc_settings(void);
+int vc_machine_card(int card);
+const struct vc_kind *vc_kind(int card);
+
+/* usage.c: what all processes hold of the machine's cards */
+void vc_open(int card);                /* a process begins to use a card: its context is there */
+int vc_take(int card, size_t bytes);   /* 0, or 1: the card has not as many */
+void vc_give(int card, size_t bytes);
+size_t vc_used(int card);              /* by everybody */
+size_t vc_used_here(int machine_card); /* by this process */
+size_t vc_used_of_machine(int machine_card);
+void vc_free_and_total(int card, size_t *unused, size_t *total);
+#define VC_MOST_USERS 128
+#define VC_STRANGER 4194304 /* no process has so high a number */
+struct vc_user {
+    int pid;
+    size_t used;
+};
+int vc_users(int machine_card, struct vc_user *users);
 
 /* cards.c: what is used of each card, and which one a thread works on */
 int vc_current_card(void);
@@ -46,11 +75,11 @@ size_t vc_block_of(uintptr_t address, uintptr_t *start);     /* its bytes; 0: no
 uintptr_t vc_reserve_addresses(int card, size_t bytes);
 int vc_take_pages(int card, size_t bytes, unsigned long long *handle);
 void vc_give_pages(unsigned long long handle);
-size_t vc_used(int card);
 void *vc_fresh_handle(void);
 
 /* values.c: the little that is known of what lies on the cards */
 void vc_written(uintptr_t address, const void *source, size_t bytes);
+void vc_noted(uintptr_t address, const void *source, size_t bytes); /* whatever its size */
 void vc_filled(uintptr_t address, int value, size_t bytes);
 void vc_unknown(uintptr_t address, size_t bytes);
 int vc_known(uintptr_t address, void *target, size_t bytes); /* 1: every byte was known */
@@ -64,13 +93,16 @@ int vc_host_release(void *pointer); /* 0, or 1: not ours */
 enum vc_host_kind vc_host_kind_of(const void *pointer);
 
 /* attributes.c: cudaDeviceAttr and CUdevice_attribute share their numbers */
-int vc_attribute(int attribute);
+int vc_attribute(int attribute);           /* of the current card */
+int vc_attribute_of(int card, int attribute);
 int vc_binary_version(void); /* 86 for sm86 */
-void vc_set_binary_version(int version);
+void vc_add_compiled(int version); /* one of those that torch has kernels for */
 
 /* report.c: what the virtual card did not model */
 void vc_report(const char *kind, const char *name); /* each pair once */
 void vc_count_unknown_read(void);
+void vc_set_finder(void (*function)(char *text, int room)); /* says which line is under way */
+void vc_watch_crashes(void);
 #define VC_REFUSED "refused" /* a question nobody answers: the call failed */
 #define VC_IGNORED "ignored" /* a request without an answer: the call did nothing */
 #define VC_ASSUMED "assumed" /* answered, with a size or value that nobody checked */

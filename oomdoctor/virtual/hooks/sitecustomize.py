@@ -4,7 +4,7 @@ Python loads this file at its start, since its folder stands first in PYTHONPATH
 patched when the program imports it:
 
 - torch runs the kernels it was compiled with, and operators on small values run on the host as well
-  (known_values.py).
+  (inside/known_values.py).
 - `generate` of transformers asks the card whether all rows are finished. Here they are finished
   when the longest permitted length is reached.
 - `broadcast_object_list` of torch.distributed sends pickled objects over the cards. Here they go
@@ -20,6 +20,7 @@ import importlib.machinery
 import os
 import re
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -77,18 +78,31 @@ def send_objects_through_the_store(distributed: Library) -> None:
     distributed.broadcast_object_list = broadcast_object_list
 
 
+def inside(name: str) -> Library:
+    """Load a module of the package beside this folder, under a name that no program uses."""
+    if NAME not in sys.modules:
+        folder = Path(__file__).resolve().parent.with_name("inside")
+        where, inner = folder / "__init__.py", [str(folder)]
+        spec = spec_from_file_location(NAME, where, submodule_search_locations=inner)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"there is no {where}")
+        sys.modules[NAME] = module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[NAME])
+    return importlib.import_module(f"{NAME}.{name}")
+
+
 def fit_torch(torch: Library) -> None:
     """Run the kernels that torch was compiled with, and follow small values."""
     # torch.cuda.get_arch_list knows them, too, but a process that asked it may not fork
-    major, _, minor = os.environ["OOMDOCTOR_VIRTUAL_CAPABILITY"].partition(".")
-    compiled = [int(one) for one in re.findall(r"code=sm_(\d+)", torch.__config__.show())]
-    runnable = [one for one in compiled if one // 10 == int(major) and one % 10 <= int(minor)]
-    if runnable:
-        ctypes.CDLL(None).vc_set_binary_version(max(runnable))
+    for version in re.findall(r"code=sm_(\d+)", torch.__config__.show()):
+        ctypes.CDLL(None).vc_add_compiled(int(version))
     if os.environ.get("OOMDOCTOR_VIRTUAL_VALUES") != "0":
-        importlib.import_module("known_values").follow_known_values(torch)
+        inside("known_values").follow_known_values(torch)
 
 
+NAME = "_oomdoctor_virtual"
+KEEP: list[Library] = []
+"""What the library only borrows."""
 PATCHES: dict[str, Callable[[Library], None]] = {
     "torch": fit_torch,
     "transformers.generation.utils": stop_at_the_longest_length,
@@ -137,11 +151,30 @@ def _run_the_other_one() -> None:
     others = [one for one in sys.path if Path(one).resolve() != here]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
     if spec is not None and spec.loader is not None:
-        from importlib.util import module_from_spec
-
         spec.loader.exec_module(module_from_spec(spec))
+
+
+def tell_places_and_crashes() -> None:
+    """Let the library ask for the line under way, and let a crash show where it was."""
+    import atexit
+    import faulthandler
+    import resource
+
+    driver = ctypes.CDLL(None)
+    if not hasattr(driver, "vc_set_finder"):
+        return  # a process that was started without the library
+
+    finder = inside("places").finder()
+    driver.vc_set_finder(finder)
+    atexit.register(driver.vc_set_finder, None)
+    KEEP.append(finder)
+    if not faulthandler.is_enabled() and sys.stderr is not None:
+        faulthandler.enable()
+    driver.vc_watch_crashes()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 if __name__ == "sitecustomize":
     sys.meta_path.insert(0, _Finder())
+    tell_places_and_crashes()
     _run_the_other_one()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-CORE = ("settings", "cards", "values", "host", "attributes", "report", "ranks", "nvml")
+CORE = ("settings", "usage", "cards", "values", "host", "attributes", "report", "ranks", "nvml")
 STRICT = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-DVC_CUDA_MAJOR=13", "-lpthread")
 
 

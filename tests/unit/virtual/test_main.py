@@ -10,9 +10,10 @@ import pytest
 from oomdoctor.errors import InputError
 from oomdoctor.virtual import __main__ as command
 from oomdoctor.virtual.run import VirtualRun
-from oomdoctor.virtual.unmodelled import Unmodelled
+from oomdoctor.virtual.unmodelled import Read, Unmodelled
 
-RUN = VirtualRun(exit_code=3, output="", errors="", unmodelled=Unmodelled(unknown_reads=2))
+GAPS = Unmodelled(reads=(Read("train.py:1 in f", 2),))
+RUN = VirtualRun(exit_code=3, output="", errors="", unmodelled=GAPS)
 
 
 def called(monkeypatch: pytest.MonkeyPatch, run: VirtualRun, *words: str) -> tuple[int, Any]:

@@ -13,5 +13,6 @@
 #define CUDARTAPI
 #define CUDARTAPI_CDECL
 #define CUDA_ENUM_DEPRECATED
+#define __CUDA_ARCH_HAS_FEATURE__(feature) 0
 
 #endif

@@ -4,124 +4,49 @@ A program asks a card small questions: is a mask all ones, how many labels count
 selected. Here the operators between a copy to the card and such a question also run on the host,
 where all that goes in is known, and what comes out is noted as the card's memory. The kernel itself
 is called as ever, so nothing changes in what is allocated. What is not known stays so, and what lay
-in memory that was given back is forgotten. `all` of something unknown is true, since it asks
-whether all is well.
+in memory that was given back is forgotten. What stands for unknown values where a program steers
+itself by them, unknown_values.py says.
 """
 
 from __future__ import annotations
 
-import ctypes
-import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from . import unknown_values
+from .memory import FLOAT_LIMIT, Card, limit
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 Library: TypeAlias = Any
 """Something of torch, which this file must not import before the program does."""
 
-LIMIT = 1 << 20  # bytes, as VC_SMALL of csrc/virtual.h
-MOST_ROWS = 4096
-FLOAT_LIMIT = 4096  # bytes; floats are counters, scales and flags, not activations
 COMPARED = ("eq", "ne", "lt", "le", "gt", "ge")
 BY_ELEMENT = (
     *(f"{name}.{kind}" for name in COMPARED for kind in ("Scalar", "Tensor")),
     *("logical_not", "logical_and", "logical_or", "bitwise_not", "isin.Tensor_Tensor"),
     *("bitwise_and.Tensor", "bitwise_or.Tensor", "masked_fill.Scalar", "rsub.Scalar"),
     *("add.Tensor", "sub.Tensor", "mul.Tensor", "where.self"),
+    *("minimum", "maximum", "remainder.Scalar", "remainder.Tensor", "floor_divide"),
+    *("bitwise_xor.Tensor", "logical_xor", "gather", "index_select", "roll", "sort", "sort.stable"),
     *("cumsum", "cat", "clone", "index.Tensor", "constant_pad_nd", "flip", "tril", "triu"),
 )
 OF_MANY = (
     *("sum", "sum.dim_IntList", "all", "all.dim", "any", "any.dim", "max", "min"),
-    *("argmax", "amax", "amin"),
+    *("argmax", "argmin", "amax", "amin", "max.dim", "min.dim", "topk"),
 )
 OVERWRITES = ("copy_", "fill_.Scalar", "fill_.Tensor", "zero_")
 IN_PLACE = (
     *OVERWRITES,
     *("masked_fill_.Scalar", "add_.Tensor", "sub_.Tensor", "mul_.Tensor", "index_put_"),
-    *("scatter_.src", "scatter_.value", "index_copy_", "index_fill_.int_Scalar"),
+    *("scatter_add_", "scatter_.src", "scatter_.value", "index_copy_", "index_fill_.int_Scalar"),
 )
 FILLED = ("arange.start_out",)
-SELECTS = ("nonzero",)
+SELECTS = ("nonzero", "_unique2", "repeat_interleave.Tensor")
+CHOSEN = ("multinomial",)
 KEEP: list[Library] = []
 """What torch only borrows: its library of operators ends with this list."""
-
-
-class Card:
-    """The memory of the virtual cards, byte by byte."""
-
-    def __init__(self, torch: Library) -> None:
-        """Find the functions of the stub driver, which is loaded already."""
-        self.torch = torch
-        driver = ctypes.CDLL(None)
-        address, size = ctypes.c_size_t, ctypes.c_size_t
-        self._known = driver.vc_known
-        self._known.argtypes = (address, ctypes.c_void_p, size)
-        self._written = driver.vc_written
-        self._written.argtypes = (address, ctypes.c_void_p, size)
-        self._unknown = driver.vc_unknown
-        self._unknown.argtypes = (address, size)
-        self.report = partial(driver.vc_report, b"assumed")
-        self._watched: set[int] = set()
-
-    def read(self, tensor: Library) -> Library | None:
-        """Return a copy on the host, None where a byte is not known."""
-        if tensor.device.type != "cuda":
-            return tensor
-        size = span(tensor)
-        if not 0 < size <= limit(tensor):
-            return self.torch.empty(tensor.shape, dtype=tensor.dtype) if size == 0 else None
-        buffer = (ctypes.c_char * size)()
-        if not self._known(tensor.data_ptr(), buffer, size):
-            return None
-        flat = self.torch.frombuffer(buffer, dtype=tensor.dtype)
-        return flat.as_strided(tensor.shape, tensor.stride())
-
-    def write(self, tensor: Library, values: Library) -> None:
-        """Note the values of a tensor, or that they are not known (None)."""
-        size = span(tensor)
-        if not 0 < size <= LIMIT:
-            return
-        gaps = size != tensor.numel() * tensor.element_size()
-        if gaps and tensor.dim() > 1 and len(tensor) <= MOST_ROWS:
-            # what lies between the rows of a view is not its own
-            for row, own in zip(tensor, values if values is not None else tensor, strict=True):
-                self.write(row, None if values is None else own)
-            return
-        if values is None or gaps or size > limit(tensor):
-            self._unknown(tensor.data_ptr(), size)
-            return
-        buffer = (ctypes.c_char * size)()
-        flat = self.torch.frombuffer(buffer, dtype=tensor.dtype)
-        flat.as_strided(tensor.shape, tensor.stride()).copy_(values)
-        self._written(tensor.data_ptr(), buffer, size)
-        self._watch(tensor.untyped_storage())
-
-    def _watch(self, storage: Library) -> None:
-        """Forget a tensor's values when its memory is given back, for others to use."""
-        address = storage.data_ptr()
-        if address not in self._watched:
-            self._watched.add(address)
-            watch = weakref.finalize(storage, self._forget, address, storage.nbytes())
-            watch.atexit = False
-
-    def _forget(self, address: int, size: int) -> None:
-        self._watched.discard(address)
-        self._unknown(address, size)
-
-
-def span(tensor: Library) -> int:
-    """Return the bytes from the first to the last element."""
-    if not tensor.numel():
-        return 0
-    last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
-    return int((last + 1) * tensor.element_size())
-
-
-def limit(tensor: Library) -> int:
-    """Return how many bytes of such a tensor are followed."""
-    return FLOAT_LIMIT if tensor.dtype.is_floating_point or tensor.dtype.is_complex else LIMIT
 
 
 class Follower:
@@ -141,14 +66,43 @@ class Follower:
     def run(self, keys: Library, *arguments: Library, **named: Library) -> Library:
         """Run both."""
         arguments = self.with_tensors(arguments)
-        if self.is_activation(arguments[0]):
-            return self.kernel.call_boxed(keys, *arguments, **named)
-        known = self.values(arguments, named)
+        is_activation = self.is_activation(arguments[0])
+        known = None if is_activation else self.values(arguments, named)
         result = self.kernel.call_boxed(keys, *arguments, **named)
-        if self.name in SELECTS and known is not None:
-            result = result.new_empty(known.shape)
-        self.card.write(result, known)
+        if known is None:
+            return self.assumed(arguments, result)
+        if self.name in SELECTS:
+            result = _each(result, lambda one, at: one.new_empty(_at(known, at).shape))
+        self.note(result, known)
         return result
+
+    def assumed(self, arguments: tuple[Library, ...], result: Library) -> Library:
+        """Note what stands for a result that nobody knows, and return the result."""
+        torch, card = self.card.torch, self.card
+        verdict = unknown_values.is_number_test(self.name, arguments)
+        sizes = unknown_values.SIZES.get(self.name)
+        choice = unknown_values.CHOICES.get(self.name)
+        if verdict is not None:
+            card.fill(result, verdict)
+        elif sizes is not None:
+            constant = card.constants.get(arguments[0].data_ptr())
+            parts, said = sizes(torch, arguments, constant)
+            result = _each(result, lambda one, at: one.new_empty(parts[at][0]))
+            self.note(result, tuple(values for _, values in parts))
+            if constant is None:
+                card.report(said)
+        elif choice is not None and (found := choice(torch, arguments, result)) is not None:
+            self.note(result, found[0])
+            card.report(found[1])
+        else:
+            self.note(result, None)
+        return result
+
+    def note(self, result: Library, known: Library) -> None:
+        """Note the values of what an operator gave: a tensor or several."""
+        parts = result if isinstance(result, (tuple, list)) else (result,)
+        for at, one in enumerate(parts):
+            self.card.write(one, _at(known, at))
 
     def is_activation(self, value: Library) -> bool:
         """Say at once whether the operator works on what nobody can know."""
@@ -194,7 +148,7 @@ class Follower:
             host[0] = torch.empty(arguments[0].shape, dtype=arguments[0].dtype)
         if any(one is Ellipsis for one in (*host, *host_named.values())):
             if self.name.startswith("all"):
-                self.card.report(b"all() of values that nobody knows: true")
+                self.card.report("all() of values that nobody knows: true")
                 return torch.tensor(True)  # noqa: FBT003 - the value, not a switch
             return None
         return self.operator(*host, **host_named)
@@ -224,6 +178,17 @@ def _plain(value: Library) -> Library:
     return value if value is Ellipsis else None
 
 
+def _each(result: Library, make: Callable[[Library, int], Library]) -> Library:
+    """Return a tensor, or each of several, made anew."""
+    if isinstance(result, (tuple, list)):
+        return tuple(make(one, at) for at, one in enumerate(result))
+    return make(result, 0)
+
+
+def _at(known: Library, at: int) -> Library:
+    return known[at] if isinstance(known, (tuple, list)) else known
+
+
 def follow_known_values(torch: Library) -> None:
     """Let the operators that small questions go through be followed; torch 2.9 and later."""
     if not hasattr(torch.library, "get_kernel"):
@@ -232,10 +197,13 @@ def follow_known_values(torch: Library) -> None:
     library = torch.library.Library("aten", "IMPL")
     KEEP.append(library)
     for name in names():
-        follower = Follower(card, name)
+        try:
+            follower = Follower(card, name)
+        except (AttributeError, RuntimeError):  # another version lacks it
+            continue
         library.impl(name, partial(follower.run), "CUDA", with_keyset=True, allow_override=True)
 
 
 def names() -> Iterable[str]:
     """Return the operators that are followed."""
-    return (*BY_ELEMENT, *OF_MANY, *IN_PLACE, *FILLED, *SELECTS)
+    return (*BY_ELEMENT, *OF_MANY, *IN_PLACE, *FILLED, *SELECTS, *CHOSEN)
