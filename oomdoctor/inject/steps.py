@@ -145,7 +145,8 @@ def ids_of(torch: Library, arguments: Library, named: Library) -> Library | None
     given = named.get("input_ids")
     if given is None and arguments:
         first = arguments[0]
-        given = first.get("input_ids") if hasattr(first, "get") else first
+        # asked of its class: a proxy that a tracer hands around answers to every name
+        given = first.get("input_ids") if hasattr(type(first), "get") else first
     if not isinstance(given, torch.Tensor) or given.is_floating_point() or given.dim() > 2:
         return None
     return given

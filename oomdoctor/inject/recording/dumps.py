@@ -15,16 +15,17 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from .line import write_whole
+from .line import count, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import TypeAlias
 
     from ..agent import Agent
     from .line import FileLine
 
 Library: TypeAlias = Any
+_DUMPS = 3
 _LATER_SHARE = 0.05  # of the process's time that dumps after the first ones may take
 _LEAST_FREE_BYTES = 1 << 30  # on the disk, for a snapshot to be written
 _LIBRARIES = (
@@ -38,12 +39,12 @@ _LIBRARIES = (
 class Dumps:
     """The dumps of one process."""
 
-    def __init__(self, agent: Agent, line: FileLine, *, snapshots: bool, most: int) -> None:
-        """Write nothing yet."""
+    def __init__(self, agent: Agent, line: FileLine, given: Mapping[str, object]) -> None:
+        """Write nothing yet; `given` are the settings of the run."""
         self._agent = agent
         self._line = line
-        self._snapshots = snapshots
-        self._most = most
+        self._snapshots = given.get("snapshots") is not False
+        self._most = max(1, count(given.get("dumps"), _DUMPS))
         self._pid = os.getpid()
         self._count = 0
         self._kept: list[str] = []

@@ -42,15 +42,14 @@ _MOST_TEXT = 4000
 class OutOfMemory:
     """Tells of each out-of-memory error, and has it dumped."""
 
-    def __init__(self, agent: Agent, phases: Phases, steps: Steps, dumps: Dumps) -> None:
-        """Wait for a card to be used, and for exceptions that nothing catches."""
+    def __init__(self, agent: Agent, phases: Phases, dumps: Dumps) -> None:
+        """Wait for a card to be used; `steps` is set where there are any."""
         self._agent = agent
         self._phases = phases
-        self._steps = steps
+        self.steps: Steps | None = None
         self._dumps = dumps
         self._observed = 0.0
         self._is_over = False
-        agent.after_error.append(self._saw_error)
 
     def watch_cards(self, torch: Library) -> None:
         """Observe the refusals of torch's allocator; torch cannot forget an observer."""
@@ -84,7 +83,7 @@ class OutOfMemory:
             event["main_frames"] = frames.of_stack(main)
         self._tell(event)
 
-    def _saw_error(self, value: BaseException, trace: TracebackType | None) -> None:
+    def saw_error(self, value: BaseException, trace: TracebackType | None) -> None:
         """Dump at an error that tells of memory and that no observer has told of."""
         of_memory = [one for one in causes_of(value) if _tells_of_memory(one)]
         if not of_memory or (
@@ -108,7 +107,7 @@ class OutOfMemory:
 
     def _tell(self, event: dict[str, object]) -> None:
         figures = self._agent.guarded(self._phases.figures)() or {}
-        event = {**figures, **event, "step": self._steps.number}
+        event = {**figures, **event, "step": self.steps.number if self.steps else 0}
         self._agent.tell("oom", **event)
         self._dumps.write({"t": round(time.time(), 3), **event})
 

@@ -133,6 +133,11 @@ def write_whole(path: str, data: str) -> None:
     os.replace(other, path)
 
 
+def count(value: object, otherwise: int) -> int:
+    """Return a setting that is a count, or what stands for it."""
+    return value if type(value) is int and value >= 0 else otherwise
+
+
 def _moved_up(file: int) -> int:
     """Return the descriptor under a high number, if the limits of the process allow one."""
     with contextlib.suppress(ImportError, OSError, ValueError, AttributeError):

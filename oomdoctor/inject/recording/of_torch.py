@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from .. import frameworks, interventions
 from ..roots import watch_roots
 from .arguments import Arguments
-from .dumps import Dumps
-from .failures import OutOfMemory
 from .history import History
+from .line import count
 from .meter import RecordingMeter
 from .roots import RootClasses
 from .steps import RecordedSteps
@@ -21,29 +20,33 @@ if TYPE_CHECKING:
 
     from ..agent import Agent
     from ..phases import Phases
+    from .failures import OutOfMemory
     from .line import FileLine
 
 Library: TypeAlias = Any
 _ENTRIES = 100_000  # of the memory history: some 50 MB of host memory at the most
-_DUMPS = 3
 
 
 class Parts:
     """What looks at torch, and at the libraries above it."""
 
     def __init__(
-        self, agent: Agent, phases: Phases, line: FileLine, given: dict[str, object]
+        self,
+        agent: Agent,
+        phases: Phases,
+        line: FileLine,
+        failures: OutOfMemory,
+        given: dict[str, object],
     ) -> None:
         """Put the parts together; `given` are the settings of the run."""
         self._agent = agent
         self._phases = phases
         self.meter = RecordingMeter(agent)
         agent.meter = self.meter
-        self.history = History(agent, _count(given.get("history_entries"), _ENTRIES))
+        self.history = History(agent, count(given.get("history_entries"), _ENTRIES))
         self.steps = RecordedSteps(agent, phases, self.meter, self.history)
-        snapshots = given.get("snapshots") is not False
-        dumps = Dumps(agent, line, snapshots=snapshots, most=_count(given.get("dumps"), _DUMPS))
-        self._failures = OutOfMemory(agent, phases, self.steps, dumps)
+        self._failures = failures
+        failures.steps = self.steps
         self._roots = RootClasses(agent)
         Arguments(agent, line)
 
@@ -89,7 +92,3 @@ class Parts:
             or os.environ.get("PYTORCH_ALLOC_CONF"),
             history=self.history.is_on,
         )
-
-
-def _count(value: object, otherwise: int) -> int:
-    return value if type(value) is int and value >= 0 else otherwise

@@ -25,6 +25,7 @@ from .phases import RecordedPhases
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from types import TracebackType
     from typing import TypeAlias
 
 Library: TypeAlias = Any
@@ -42,9 +43,11 @@ class Recording:
         self._given = given
         self._parts: Library = None
         self._optimizers: Library = None
+        self._failures: Library = None
         self._is_over = False
         self.phases = RecordedPhases(self.agent)
         self.exceptions = failures.Exceptions(self.agent)
+        self.agent.after_error.append(self._saw_error)
         os.register_at_fork(after_in_child=self.line.forget)
         sys.meta_path.insert(0, self.finder)
         self.agent.when_imported("torch", self._torch_is_there)
@@ -70,13 +73,31 @@ class Recording:
         from . import of_torch
 
         self.agent.torch = torch
-        self._parts = of_torch.Parts(self.agent, self.phases, self.line, self._given)
+        failures_of_memory = self._failures_of_memory()
+        self._parts = of_torch.Parts(
+            self.agent, self.phases, self.line, failures_of_memory, self._given
+        )
         self.agent.tell("torch", version=str(torch.__version__))
         self.agent.guarded(self._parts.install)(torch)
         optimizers = sys.modules["torch.optim.optimizer"]
         self._optimizers = optimizers.register_optimizer_step_post_hook(
             self.agent.guarded(self._parts.steps.optimizer_stepped)
         )
+
+    def _failures_of_memory(self) -> Library:
+        """Return what sees failures of memory: made with torch, or with the first failure."""
+        if self._failures is None:
+            from .dumps import Dumps
+            from .failures import OutOfMemory
+            from .meter import RecordingMeter
+
+            self.agent.meter = RecordingMeter(self.agent)
+            dumps = Dumps(self.agent, self.line, self._given)
+            self._failures = OutOfMemory(self.agent, self.phases, dumps)
+        return self._failures
+
+    def _saw_error(self, value: BaseException, trace: TracebackType | None) -> None:
+        self._failures_of_memory().saw_error(value, trace)
 
     def _greeting(self) -> dict[str, object] | None:
         """Return what a process tells of itself first."""
