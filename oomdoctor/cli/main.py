@@ -55,6 +55,11 @@ COMMANDS = {
     "snapshot": Entry(
         "oomdoctor.cli.snapshot", "group", "Say what a memory snapshot shows: leaks, peak, holes."
     ),
+    "run": Entry(
+        "oomdoctor.cli.run",
+        "command",
+        "Run a command as it is, and say afterwards why it ended.",
+    ),
     "collect": Entry(
         "oomdoctor.cli.collect",
         "command",

@@ -29,6 +29,11 @@ def device(uuid: str) -> Device:
     return _timed(lambda library: _device(library, uuid))
 
 
+def devices() -> tuple[Device, ...]:
+    """Return all cards with the processes on them."""
+    return _timed(_devices)
+
+
 def free_bytes(uuid: str) -> int | None:
     """Return what is free on a card or a slice."""
     return _timed(lambda library: _memory(library, _handle(library, uuid))[2])
@@ -71,15 +76,28 @@ def _handle(library: Library, uuid: str) -> object:
     return library.nvmlDeviceGetHandleByUUID(uuid)
 
 
+def _devices(library: Library) -> tuple[Device, ...]:
+    found = []
+    for index in range(library.nvmlDeviceGetCount()):
+        handle = library.nvmlDeviceGetHandleByIndex(index)
+        uuid = library.nvmlDeviceGetUUID(handle)
+        name = uuid.decode() if isinstance(uuid, bytes) else str(uuid)
+        found.append(_described(library, handle, name, index))
+    return tuple(found)
+
+
 def _device(library: Library, uuid: str) -> Device:
-    handle = _handle(library, uuid)
+    return _described(library, _handle(library, uuid), uuid, 0)
+
+
+def _described(library: Library, handle: object, uuid: str, index: int) -> Device:
     total, used, free = _memory(library, handle)
     name = library.nvmlDeviceGetName(handle)
     mig = False
     with suppress(library.NVMLError):  # no card without slices, and no slice, has this mode
         mig = bool(library.nvmlDeviceGetMigMode(handle)[0])
     return Device(
-        index=0,
+        index=index,
         uuid=uuid,
         name=name.decode() if isinstance(name, bytes) else str(name),
         total_bytes=total,
