@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.errors import InputError
 from oomdoctor.virtual import compiling, headers, rest, symbols
-from oomdoctor.virtual.wheels import wheels_in
+from oomdoctor.virtual.wheels import FALL_BACK, wheels_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,6 +36,7 @@ MONITOR = "libnvidia-ml.so.1"
 _WITH_HEADER = {"cudnn.c": "cudnn.h", "nccl.c": "nccl.h", "nccl_collectives.c": "nccl.h"}
 _APART = ("nvml.c", "nvrtc.c")
 _UNFINISHED = "unfinished-"
+_AWAY = f"run it in CI, in a container or on a login node with Linux; here, {FALL_BACK}"
 
 
 def build(site: Path, *, environment: Mapping[str, str] = os.environ) -> Path:
@@ -63,9 +64,22 @@ def cache_folder(environment: Mapping[str, str]) -> Path:
 
 
 def _check_platform() -> None:
+    """The CUDA build of torch has to run here, though on no card."""
     system, machine = platform.system(), platform.machine()
     if (system, machine) != ("Linux", "x86_64"):
-        raise InputError(f"virtual cards run on Linux on x86-64 alone, not on {system} {machine}")
+        here = f"{'macOS' if system == 'Darwin' else system} on {machine}"
+        raise InputError(f"a virtual card needs Linux on x86-64, and this is {here}", hint=_AWAY)
+    if platform.libc_ver()[0] != "glibc" and has_musl():
+        raise InputError(
+            "a virtual card needs glibc, and this system has musl: there is no CUDA build of torch "
+            "for it",
+            hint=_AWAY,
+        )
+
+
+def has_musl() -> bool:
+    """Say whether the system's C library is musl, as Alpine's is."""
+    return any(Path("/lib").glob("ld-musl-*"))
 
 
 def _key(wheels: Wheels, compiler: str) -> str:

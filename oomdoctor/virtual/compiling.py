@@ -8,6 +8,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import InputError, ProbeError
+from oomdoctor.virtual.wheels import FALL_BACK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +28,8 @@ def find_compiler(environment: Mapping[str, str] = os.environ) -> str:
             return found
     raise InputError(
         f"no C compiler: none of {', '.join((*wanted, *COMPILERS))} is in the path",
-        hint="install gcc or clang, or name one in the environment variable CC",
+        hint="install gcc or clang (apt-get install gcc libc6-dev), or name one in the environment "
+        f"variable CC. Without one, {FALL_BACK}",
     )
 
 
@@ -47,8 +49,11 @@ def _run(command: list[str]) -> str:
         command, capture_output=True, text=True, timeout=_LONGEST_S, check=False, errors="replace"
     )
     if done.returncode:
+        hint = "the headers of this version of CUDA may differ from those that are known"
+        if "stdio.h" in done.stderr or "stddef.h" in done.stderr:
+            hint = "the C library's own headers lack: apt-get install libc6-dev"
         raise ProbeError(
             f"{command[0]} failed on the virtual card's sources:\n{done.stderr[:_MOST_MESSAGES]}",
-            hint="the headers of this version of CUDA may differ from those that are known",
+            hint=f"{hint}. Without a virtual card, {FALL_BACK}",
         )
     return done.stdout

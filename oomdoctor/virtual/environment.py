@@ -6,45 +6,59 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.errors import UsageError
 from oomdoctor.virtual.build import DRIVER, HERE, MONITOR, REST
+from oomdoctor.virtual.card import MOST_CARDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from oomdoctor.virtual.card import VirtualCard
 
 PREFIX = "OOMDOCTOR_VIRTUAL_"
-MOST_CARDS = 16
 HOOKS = HERE / "hooks"
+# what a run may find in its own environment, and must not
+_OTHERS = ("OTHERS_BYTES", "FAIL_AT", "LOG", "USAGE")
 
 
 def environment_of(
-    card: VirtualCard,
+    cards: Sequence[VirtualCard],
     *,
     libraries: Path,
-    count: int = 1,
     log: Path | None = None,
+    usage: Path | None = None,
+    fail_at: int | None = None,
     base: Mapping[str, str],
 ) -> dict[str, str]:
-    """Return `base` with what the libraries, the loader and torch have to know added to it."""
-    if not 1 <= count <= MOST_CARDS:
-        raise UsageError(f"a machine has 1 to {MOST_CARDS} virtual cards, not {count}")
-    major, minor = card.capability
+    """Return `base` with what the libraries, the loader and torch have to know added to it.
+
+    `log` is the file for what is not modelled, `usage` the one that the processes share; from the
+    driver's allocation `fail_at` of a process on, it gets nothing more.
+    """
+    if not 1 <= len(cards) <= MOST_CARDS:
+        raise UsageError(f"a machine has 1 to {MOST_CARDS} virtual cards, not {len(cards)}")
     played = {
-        "NAME": card.name,
-        "COUNT": str(count),
-        "TOTAL_BYTES": str(card.total_bytes),
-        "CONTEXT_BYTES": str(card.context_bytes),
-        "CAPABILITY": f"{major}.{minor}",
-        "SM_COUNT": str(card.processors),
+        "NAME": _each(cards, lambda one: one.name.replace(";", ",")),
+        "COUNT": str(len(cards)),
+        "TOTAL_BYTES": _each(cards, lambda one: one.total_bytes),
+        "CONTEXT_BYTES": _each(cards, lambda one: one.context_bytes),
+        "CAPABILITY": _each(cards, lambda one: f"{one.capability[0]}.{one.capability[1]}"),
+        "SM_COUNT": _each(cards, lambda one: one.processors),
     }
-    if log is not None:
-        played["LOG"] = str(log)
+    optional = {
+        "OTHERS_BYTES": _each(cards, lambda one: one.others_bytes),
+        "COMMUNICATOR_BYTES": str(cards[0].pair_bytes),
+        "LARGE_COMMUNICATOR_BYTES": str(cards[0].communicator_bytes),
+        "FAIL_AT": str(fail_at or 0),
+        "LOG": str(log or 0),
+        "USAGE": str(usage or 0),
+    }
+    played.update({name: value for name, value in optional.items() if value != "0"})
     preloaded = [DRIVER, REST, MONITOR, *(path.name for path in libraries.glob("libnvrtc.so.*"))]
     # what is tuned with made-up times must not be found by a run on a real card
     tuned = libraries.with_name(f"{libraries.name}-tuned")
+    stale = {PREFIX + name for name in _OTHERS}
     return {
-        **base,
+        **{name: value for name, value in base.items() if name not in stale},
         **{PREFIX + name: value for name, value in played.items()},
         "LD_PRELOAD": _joined([str(libraries / name) for name in preloaded], base, "LD_PRELOAD"),
         "LD_LIBRARY_PATH": _joined([str(libraries)], base, "LD_LIBRARY_PATH"),
@@ -53,6 +67,12 @@ def environment_of(
         "TRITON_CACHE_DIR": str(tuned / "triton"),
         "TORCHINDUCTOR_CACHE_DIR": str(tuned / "inductor"),
     }
+
+
+def _each(cards: Sequence[VirtualCard], part: Callable[[VirtualCard], object]) -> str:
+    """Return a part of every card: once where all have the same, else with semicolons."""
+    values = [str(part(one)) for one in cards]
+    return values[0] if len(set(values)) == 1 else ";".join(values)
 
 
 def _joined(ours: Iterable[str], base: Mapping[str, str], name: str) -> str:

@@ -53,7 +53,7 @@ def virtual_environment(
 ) -> dict[str, str]:
     """Return an environment in which `python` finds `count` cards; builds the libraries first."""
     libraries = build(site_packages_of(python), environment=base)
-    return environment_of(card, libraries=libraries, count=count, log=log, base=base)
+    return environment_of((card,) * count, libraries=libraries, log=log, base=base)
 
 
 def site_packages_of(python: str) -> Path:

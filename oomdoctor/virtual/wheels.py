@@ -36,12 +36,30 @@ class Wheels:
         return tuple(sorted(self.site.glob(f"nvidia/*/lib/{name}*")))
 
 
+FALL_BACK = "`oomdoctor estimate` simulates the job with any build of torch"
+SETUP = (
+    "make an environment with the CUDA build of torch, 5 GB, on any Linux with x86-64:\n"
+    "    python3 -m venv ~/oomdoctor-cuda\n"
+    "    ~/oomdoctor-cuda/bin/python -m pip install 'torch===2.13.0' -r YOUR-REQUIREMENTS.txt\n"
+    "  and name it with --virtual-venv ~/oomdoctor-cuda "
+    "(three equal signs: the wheel of PyPI, which has CUDA).\n"
+    f"  Without one, {FALL_BACK}"
+)
+OLDEST, NEWEST = (2, 4), (2, 13)
+"""The versions of torch between which a virtual card was tried."""
+
+
 def wheels_in(site: Path) -> Wheels:
     """Look into a site-packages folder; InputError if it holds no CUDA build of torch."""
-    if not (site / "torch" / "lib" / "libtorch_cuda.so").is_file():
+    library = site / "torch" / "lib"
+    if not (library / "libtorch_cuda.so").is_file():
+        raise InputError(f"no CUDA build of torch in {site}{_which(site)}", hint=SETUP)
+    version = torch_version(site)
+    if version is not None and version < OLDEST:
         raise InputError(
-            f"no CUDA build of torch in {site}",
-            hint="install one there, such as the wheel of torch 2.13.0 that PyPI has for Linux",
+            f"torch {version[0]}.{version[1]} in {site} is older than a virtual card was tried "
+            f"with: {OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}",
+            hint=SETUP,
         )
     includes = tuple(sorted(site.glob("nvidia/*/include")))
     # triton carries the driver's header, for wheels that lack it
@@ -56,7 +74,7 @@ def wheels_in(site: Path) -> Wheels:
         if not found.has_header(header):
             raise InputError(
                 f"the wheels of CUDA in {site} lack the header {header}",
-                hint="install torch with its dependencies from PyPI, not a system's CUDA",
+                hint=f"install torch with its dependencies from PyPI, not a system's CUDA. {SETUP}",
             )
     return found
 
@@ -74,4 +92,24 @@ def _cuda_major(site: Path) -> int:
         major = library.name.removeprefix("libcudart.so.").partition(".")[0]
         if major.isdecimal():
             return int(major)
-    raise InputError(f"no libcudart in {site / 'nvidia'}")
+    raise InputError(f"no libcudart in {site / 'nvidia'}", hint=SETUP)
+
+
+def torch_version(site: Path) -> tuple[int, int] | None:
+    """Return 2, 13 for torch 2.13.0+cu130; None where nothing says it."""
+    for folder in site.glob("torch-*.dist-info"):
+        major, _, rest = folder.name.removeprefix("torch-").partition(".")
+        minor = rest.partition(".")[0]
+        if major.isdecimal() and minor.isdecimal():
+            return int(major), int(minor)
+    return None
+
+
+def _which(site: Path) -> str:
+    """Return what is there instead: a build for the CPU, for ROCm, or none."""
+    library = site / "torch" / "lib"
+    if any(library.glob("libtorch_hip.*")):
+        return ", but one for ROCm"
+    if any(library.glob("libtorch_cpu.*")) or (site / "torch").is_dir():
+        return ", but one for the CPU"
+    return ""

@@ -53,8 +53,31 @@ def test_wheels_are_recognised(site: Path) -> None:
 
 
 def test_a_build_of_torch_without_cuda_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no CUDA build of torch"):
+    with pytest.raises(InputError, match="no CUDA build of torch") as caught:
         wheels_in(tmp_path)
+
+    assert "torch===" in str(caught.value.hint), "how to install one"
+    assert "oomdoctor estimate" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("library", "said"), [("libtorch_cpu.so", "one for the CPU"), ("libtorch_hip.so", "for ROCm")]
+)
+def test_what_is_there_instead_is_said(tmp_path: Path, library: str, said: str) -> None:
+    (tmp_path / "torch/lib").mkdir(parents=True)
+    (tmp_path / "torch/lib" / library).touch()
+
+    with pytest.raises(InputError, match=said):
+        wheels_in(tmp_path)
+
+
+def test_a_torch_that_is_too_old_is_refused(site: Path) -> None:
+    (site / "torch-2.13.0.dist-info").rename(site / "torch-2.1.2+cu121.dist-info")
+
+    with pytest.raises(InputError, match=r"torch 2\.1 .* is older") as caught:
+        wheels_in(site)
+
+    assert "oomdoctor estimate" in str(caught.value.hint)
 
 
 def test_a_header_that_lacks_is_named(site: Path) -> None:
@@ -69,6 +92,7 @@ def test_without_a_compiler_the_error_says_what_to_do(tmp_path: Path) -> None:
         find_compiler({"PATH": str(tmp_path), "CC": "mycc -m64"})
 
     assert "mycc" in caught.value.message
+    assert "oomdoctor estimate" in str(caught.value.hint)
     assert "install gcc" in str(caught.value.hint)
 
 
@@ -138,11 +162,38 @@ def test_a_build_that_failed_leaves_nothing(
     assert list(cache_folder(environment).iterdir()) == []
 
 
-def test_another_system_is_told_so(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(building.platform, "system", lambda: "Darwin")
+@pytest.mark.parametrize(
+    ("system", "machine", "said"),
+    [
+        ("Darwin", "arm64", "this is macOS on arm64"),
+        ("Windows", "AMD64", "this is Windows on AMD64"),
+        ("Linux", "aarch64", "this is Linux on aarch64"),
+    ],
+)
+def test_another_system_is_told_so(
+    site: Path, monkeypatch: pytest.MonkeyPatch, system: str, machine: str, said: str
+) -> None:
+    monkeypatch.setattr("platform.system", lambda: system)
+    monkeypatch.setattr("platform.machine", lambda: machine)
 
-    with pytest.raises(InputError, match="Linux on x86-64 alone"):
+    with pytest.raises(InputError, match=said) as caught:
         build(site)
+
+    assert "oomdoctor estimate" in str(caught.value.hint)
+
+
+def test_a_system_with_another_c_library_is_told_so(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform.system", lambda: "Linux")
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    monkeypatch.setattr("platform.libc_ver", lambda: ("", ""))
+    monkeypatch.setattr(building, "has_musl", lambda: True)
+
+    with pytest.raises(InputError, match="musl") as caught:
+        build(site)
+
+    assert "oomdoctor estimate" in str(caught.value.hint)
 
 
 def test_the_cache_is_the_users() -> None:

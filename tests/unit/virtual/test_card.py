@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from oomdoctor.errors import InputError
+from oomdoctor.errors import InputError, UsageError
 from oomdoctor.facts.gpus import cards
 from oomdoctor.model.job import CardSpec
-from oomdoctor.virtual.card import VirtualCard, card_like, card_named, card_of, processors_of
+from oomdoctor.virtual.card import (
+    VirtualCard,
+    card_like,
+    card_named,
+    card_of,
+    cards_named,
+    processors_of,
+)
 
 MIB = 1 << 20
 
@@ -58,3 +65,43 @@ def test_a_card_is_taken_from_a_simulated_job() -> None:
     assert card_like(spec) == VirtualCard(
         name="some card", capability=(9, 0), processors=132, total_bytes=80 << 30
     )
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        ("RTX 4090", ["NVIDIA GeForce RTX 4090"]),
+        ("RTX 4090 x2", ["NVIDIA GeForce RTX 4090"] * 2),
+        ("RTX 4090x2", ["NVIDIA GeForce RTX 4090"] * 2),
+        ("2x RTX 4090", ["NVIDIA GeForce RTX 4090"] * 2),
+        ("NVIDIA L4, 2 x Tesla T4", ["NVIDIA L4", "Tesla T4", "Tesla T4"]),
+    ],
+)
+def test_several_cards_are_named_in_one_go(names: str, found: list[str]) -> None:
+    assert [one.name for one in cards_named(names)] == found
+
+
+@pytest.mark.parametrize("names", ["RTX 4090 x17", "0x RTX 4090"])
+def test_a_count_of_cards_has_bounds(names: str) -> None:
+    with pytest.raises(UsageError):
+        cards_named(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "mib", "processors"),
+    [
+        ("H100 80GB HBM3 MIG 2g.20gb", 20096, 32),
+        ("A100-SXM4-40GB MIG 3g.20gb", 20096, 42),
+        ("NVIDIA H200 MIG 1g.18gb", 17971, 16),
+    ],
+)
+def test_a_slice_has_a_part_of_its_card(name: str, mib: int, processors: int) -> None:
+    card = card_named(name)
+
+    assert (card.total_bytes // MIB, card.processors) == (mib, processors)
+    assert "MIG" in card.name
+
+
+def test_a_slice_that_is_not_written_as_one_is_refused() -> None:
+    with pytest.raises(InputError, match="no MIG slice"):
+        card_named("H100 80GB HBM3 MIG .20gb")
