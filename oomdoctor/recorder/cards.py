@@ -101,3 +101,8 @@ def cards_here() -> Cards | None:
     from oomdoctor.probe import gpu, nvml
 
     return Cards(((nvml.devices, _EACH_S), (gpu.devices, _WITH_PROGRAM_S)))
+
+
+def cards_told_by(look: Look) -> Cards:
+    """Begin to ask for cards that the machine does not have."""
+    return Cards(((look, _EACH_S),))

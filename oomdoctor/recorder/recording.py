@@ -22,7 +22,7 @@ from oomdoctor.probe.kernel_log import KernelLog, journal_lines
 from oomdoctor.record import dataclass, field
 from oomdoctor.recorder import command as commands
 from oomdoctor.recorder import places, run_file
-from oomdoctor.recorder.cards import cards_here
+from oomdoctor.recorder.cards import cards_here, cards_told_by
 from oomdoctor.recorder.configs import copy_configs
 from oomdoctor.recorder.output_file import last_output
 from oomdoctor.recorder.progress import Progress
@@ -35,6 +35,7 @@ from oomdoctor.recorder.way_in import environment_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from oomdoctor.recorder.cards import Look
     from oomdoctor.recorder.signals import Received
 
 HANG_S = 600.0
@@ -50,7 +51,8 @@ class Settings:
 
     `silent_s` is how long nothing may be printed and no step be made until that is noted,
     `stop_after_s` until the command is ended; None: never. `inside` are settings for what is
-    injected, `virtual` names the virtual card that `environment` puts the command on.
+    injected, `virtual` names the virtual card that `environment` puts the command on, and `look`
+    tells its use (None: the machine's own cards are asked).
     """
 
     runs: Path
@@ -60,6 +62,7 @@ class Settings:
     inside: Mapping[str, object] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     virtual: str | None = None
+    look: Look | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +125,7 @@ class _Run:
         self._kernel = KernelLog()
         self._kills = processes.kernel_kills()
         self._since = time.time()
-        self._cards = cards_here()
+        self._cards = cards_here() if settings.look is None else cards_told_by(settings.look)
         self._sampler = Sampler(folder, pid, began=self._began, cards=self._cards)
         self._progress = Progress(folder, self._sampler)
         self._stopping: Stopping | None = None

@@ -1,0 +1,218 @@
+"""A bundle as it is read: the run, its processes from inside, and the samples from outside.
+
+    run = read_bundle(Path(".oomdoctor/runs/20260114-093012-train"))
+    run.outcome.word, run.processes[0].steps[-1].peak_allocated_bytes
+
+A line that is no object (half written, damaged) is left out and counted.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from oomdoctor.errors import InputError, Location
+from oomdoctor.probe import processes as live
+from oomdoctor.record import dataclass, field
+from oomdoctor.recorder.places import EVENTS_FILE, PROCESSES, RUN_FILE, SAMPLES_FILE
+from oomdoctor.recorder.told import Process, process_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    Message: TypeAlias = dict[str, Any]
+
+_MOST_SAMPLES = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """What was seen from outside at one moment, `t` seconds after the start of the command."""
+
+    t: float
+    line: int
+    host: Mapping[str, int] = field(default_factory=dict)
+    processes: tuple[Mapping[str, Any], ...] = ()
+    devices: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def job_bytes(self) -> int | None:
+        """What all processes hold on the host; None where shared pages may be counted twice."""
+        known = [one.get("pss_bytes") for one in self.processes]
+        if known and all(isinstance(one, int) for one in known):
+            return sum(one for one in known if isinstance(one, int))
+        if len(self.processes) == 1:
+            found = self.processes[0].get("rss_bytes")
+            return found if isinstance(found, int) else None
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run; `told` is run.json, `skipped` counts lines that could not be read.
+
+    `alive` says that it is still recorded. Without an end that is told, its recorder was killed.
+    """
+
+    folder: Path
+    told: Mapping[str, Any]
+    processes: tuple[Process, ...] = ()
+    samples: tuple[Sample, ...] = ()
+    skipped: int = 0
+    alive: bool = False
+
+    @property
+    def id(self) -> str:
+        """The name of the run."""
+        return str(self.told.get("id") or self.folder.name)
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The words of the command."""
+        given = self.told.get("command")
+        return tuple(map(str, given)) if isinstance(given, list) else ()
+
+    @property
+    def started(self) -> float | None:
+        """When it began, in seconds since 1970."""
+        return _moment(self.told.get("started"))
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its end was seen."""
+        return self.told.get("ended") is not None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took, or as long as is known."""
+        found = self.told.get("seconds")
+        if isinstance(found, (int, float)):
+            return float(found)
+        return max((one.t for one in self.samples), default=None)
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code as a shell tells it."""
+        return self._whole("exit_code")
+
+    @property
+    def signal(self) -> int | None:
+        """The signal that ended the command itself."""
+        return self._whole("signal")
+
+    @property
+    def working(self) -> tuple[Process, ...]:
+        """The processes that train, evaluate or generate, by rank; all that spoke if none does."""
+        found = [one for one in self.processes if one.works] or list(self.processes)
+        return tuple(sorted(found, key=lambda one: (one.rank is None, one.rank or 0, one.pid)))
+
+    def kills(self, where: str) -> int | None:
+        """Return how many processes the kernel killed for memory: on the `machine`, in `group`."""
+        given = self.told.get("kernel_kills")
+        found = given.get(where) if isinstance(given, dict) else None
+        return found if isinstance(found, int) else None
+
+    def pids(self) -> frozenset[int]:
+        """Return the numbers of all processes that are known to belong to the run."""
+        seen = {one.get("pid") for sample in self.samples for one in sample.processes}
+        own = self.told.get("process")
+        seen |= {one.pid for one in self.processes}
+        seen.add(own.get("pid") if isinstance(own, dict) else None)
+        return frozenset(one for one in seen if isinstance(one, int))
+
+    def _whole(self, key: str) -> int | None:
+        found = self.told.get(key)
+        return found if isinstance(found, int) else None
+
+
+def read_bundle(folder: Path) -> Run:
+    """Read a bundle, finished or not; InputError where it is none."""
+    told = read_told(folder)
+    samples, skipped = _samples(folder)
+    found = []
+    for path in sorted((folder / PROCESSES).glob(f"*/{EVENTS_FILE}")):
+        lines, left_out = _lines(path)
+        skipped += left_out
+        if lines:
+            found.append(process_of(path.parent.name, lines))
+    return Run(
+        folder=folder,
+        told=told,
+        processes=tuple(sorted(found, key=lambda one: one.key)),
+        samples=samples,
+        skipped=skipped,
+        alive=is_alive(told),
+    )
+
+
+def read_told(folder: Path) -> Message:
+    """Return run.json; InputError where it is none."""
+    place = Location(path=str(folder / RUN_FILE))
+    try:
+        told = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read it: {error.strerror}", location=place) from error
+    except ValueError as error:
+        raise InputError(f"this is no file of a run: {error}", location=place) from error
+    if not isinstance(told, dict):
+        raise InputError("this is no file of a run: no object", location=place)
+    return told
+
+
+def is_alive(told: Mapping[str, Any]) -> bool:
+    """Say whether a run is still recorded: it has no end, and its recorder lives."""
+    recorder = told.get("recorder")
+    if told.get("ended") is not None or not isinstance(recorder, dict):
+        return False
+    found = live.stat(recorder["pid"]) if isinstance(recorder.get("pid"), int) else None
+    return found is not None and found.start_ticks == recorder.get("start")
+
+
+def _samples(folder: Path) -> tuple[tuple[Sample, ...], int]:
+    lines, skipped = _lines(folder / SAMPLES_FILE)
+    found = []
+    for number, one in lines[:_MOST_SAMPLES]:
+        host = one.get("host")
+        found.append(
+            Sample(
+                t=float(one.get("t") or 0.0),
+                line=number,
+                host=host if isinstance(host, dict) else {},
+                processes=_mappings(one.get("processes")),
+                devices=_mappings(one.get("devices")),
+            )
+        )
+    return tuple(found), skipped
+
+
+def _lines(path: Path) -> tuple[list[tuple[int, Message]], int]:
+    """Return the objects of a file with their lines, and how many lines were none."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return [], 0
+    found: list[tuple[int, Message]] = []
+    skipped = 0
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        one = None
+        with suppress(ValueError):
+            one = json.loads(line) if line.strip() else None
+        if isinstance(one, dict):
+            found.append((number, one))
+        elif line.strip():
+            skipped += 1
+    return found, skipped
+
+
+def _mappings(value: object) -> tuple[Message, ...]:
+    return tuple(one for one in value if isinstance(one, dict)) if isinstance(value, list) else ()
+
+
+def _moment(text: object) -> float | None:
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        return None
