@@ -161,8 +161,8 @@ class Facade:
         self._set(torch.Tensor, "pin_memory", lambda tensor, *_arguments: tensor)
         plain = torch.UntypedStorage.resize_
         self._set(torch.UntypedStorage, "resize_", resizing(self._memory, plain))
-        if not hasattr(torch._C, "_cuda_getCurrentRawStream"):
-            self._set(torch._C, "_cuda_getCurrentRawStream", lambda _device: 0)
+        # a CUDA build has it, and would ask a driver that need not be there
+        self._set(torch._C, "_cuda_getCurrentRawStream", lambda _device: 0)
 
     def remove(self) -> None:
         """Put back what was there."""

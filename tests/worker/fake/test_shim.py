@@ -41,6 +41,26 @@ def test_the_self_test_passes_in_a_process_of_its_own() -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+def test_the_number_of_a_stream_is_not_asked_of_a_driver_that_is_not_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    torch = pytest.importorskip("torch")
+    from oomdoctor.worker.fake.card import FakeCard
+    from oomdoctor.worker.fake.trace import shim
+    from tests.worker.fake.cards import A100
+
+    def refuse(_device: int) -> int:
+        raise RuntimeError("CUDA driver version is insufficient for CUDA runtime version")
+
+    monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", refuse, raising=False)
+
+    with FakeCard(A100, shim()):
+        answer = torch._C._cuda_getCurrentRawStream(0)
+
+    assert answer == 0
+    assert torch._C._cuda_getCurrentRawStream is refuse
+
+
 def test_a_process_that_traced_ends_by_itself_with_tensors_still_on_the_card() -> None:
     pytest.importorskip("torch")
     program = (
