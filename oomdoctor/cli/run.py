@@ -12,9 +12,11 @@ import click
 
 from oomdoctor.cli.lazy import Example, HelpWithExamples
 from oomdoctor.cli.run_options import Asked, run_options, settings_of
+from oomdoctor.cli.run_virtual import on_cards_of, tell_virtual, virtual_options, virtual_session
 from oomdoctor.record import replace
 
 if TYPE_CHECKING:
+    from oomdoctor.cli.run_virtual import AskedVirtual
     from oomdoctor.recorder.recording import Ended, Settings
 
 
@@ -25,12 +27,17 @@ class Run(HelpWithExamples):
         Example("oomdoctor run python train.py", "record a run, and say why it ended"),
         Example("oomdoctor run -- torchrun --nproc-per-node 8 train.py", "all ranks of a job"),
         Example("oomdoctor run --stop-after 30m -- bash job.sh", "end it when it hangs"),
+        Example(
+            "oomdoctor run --virtual-gpu 'RTX 4090' -- python train.py",
+            "on a card that is not there",
+        ),
         Example("oomdoctor show last", "look at the last run again"),
     )
 
 
 @click.command("run", cls=Run, context_settings={"allow_interspersed_args": False})
 @run_options
+@virtual_options
 def command(**values: object) -> int:
     """Run COMMAND as it is, and keep what is needed to say afterwards why it ended.
 
@@ -39,11 +46,14 @@ def command(**values: object) -> int:
     is diagnosed; `oomdoctor show` lists the runs and opens them again.
     """
     asked = cast("Asked", values)
-    ended = _recorded(asked["command"], settings_of(asked))
-    if ended.problem is not None:
-        return _not_started(ended, asked["command"][0])
-    with suppress(KeyboardInterrupt):  # the bundle is whole but for what `show` makes up for
-        _conclude(ended, asked)
+    with virtual_session(cast("AskedVirtual", values), asked["command"]) as session:
+        words = asked["command"] if session is None else session.command
+        ended = _recorded(words, on_cards_of(session, settings_of(asked)))
+        if ended.problem is not None:
+            return _not_started(ended, asked["command"][0])
+        with suppress(KeyboardInterrupt):  # the bundle is whole but for what `show` makes up for
+            tell_virtual(session, ended, quiet=asked["quiet"])
+            _conclude(ended, asked)
     return ended.exit_code
 
 

@@ -98,6 +98,8 @@ class Session:
         )
         self._wanted = wanted
         base = dict(base) if wanted.venv is None else with_venv(wanted.venv, base)
+        # who starts it looks for it in the path of its own
+        self.command = (shutil.which(command[0], path=base.get("PATH")) or command[0], *command[1:])
         site = site_packages_of(python_of(command, base))
         libraries = build(site, environment=base)
         self._folder = Path(tempfile.mkdtemp(prefix="oomdoctor-virtual-"))

@@ -234,6 +234,42 @@ def test_rows_are_padded_to_the_longest(tmp_path: Path) -> None:
     assert result.interventions == {"pad-to-longest": 1}
 
 
+WORST = """
+import json, torch
+rows = [torch.arange(n) for n in (3, 9, 4, 7)]
+
+class Texts(torch.utils.data.Dataset):
+    def __len__(self):
+        return len(rows)
+
+    def __getitem__(self, index):
+        return {"input_ids": rows[index]}
+
+def collate(examples):
+    longest = max(len(one["input_ids"]) for one in examples)
+    pad = torch.nn.functional.pad
+    ids = [pad(one["input_ids"], (0, longest - len(one["input_ids"]))) for one in examples]
+    return {"input_ids": torch.stack(ids), "share": torch.ones(len(ids), 3)}
+
+loader = torch.utils.data.DataLoader(Texts(), batch_size=2, shuffle=True, collate_fn=collate)
+print(json.dumps([[list(one.shape) for one in batch.values()] for batch in loader]))
+"""
+
+
+def test_rows_are_stretched_to_a_length(tmp_path: Path) -> None:
+    result = run(tmp_path, WORST, hooks={"stretch-rows": {"tokens": 20}})
+
+    assert json.loads(output_of(result)) == [[[2, 20], [2, 3]], [[2, 20], [2, 3]]]
+    assert result.interventions["stretch-rows"] > 0
+
+
+def test_the_longest_examples_come_first(tmp_path: Path) -> None:
+    result = run(tmp_path, WORST, hooks={"longest-first": {}})
+
+    assert [batch[0] for batch in json.loads(output_of(result))] == [[2, 9], [2, 4]]
+    assert result.interventions["longest-first"] > 0
+
+
 def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
     hooks: dict[str, dict[str, object]] = {"empty-cache": {}, "no-such-thing": {}}
 
