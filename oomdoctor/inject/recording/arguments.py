@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..agent import wrap
+from ..interventions.of_models import unwrapped
 from .line import write_whole
 
 if TYPE_CHECKING:
@@ -45,9 +46,17 @@ class Arguments:
         )
         for module, kind, name, read in wanted:
             agent.when_imported(module, self._after(kind, name, read))
+        self._pid: int | None = None
+        agent.before_root.append(self._saw_root)
+
+    def _saw_root(self, module: Library, *_: Library) -> None:
+        """Write of the first model that is called, where no framework has told of one."""
+        if self._pid != os.getpid() and next(module.parameters(), None) is not None:
+            self.write({"framework": None, "arguments": {}, "model": of_model(unwrapped(module))})
 
     def write(self, found: dict[str, object]) -> None:
         """Write the file of this process anew."""
+        self._pid = os.getpid()
         text = json.dumps(found, indent=1, default=lambda one: str(one)[:_MOST_TEXT])
         write_whole(os.path.join(self._line.folder(), "arguments.json"), text)
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from ..agent import Agent
     from ..phases import Phases
-    from ..steps import Steps
     from .dumps import Dumps
+    from .steps import RecordedSteps
 
 Library: TypeAlias = Any
 _OF_MEMORY = re.compile(
@@ -46,7 +46,7 @@ class OutOfMemory:
         """Wait for a card to be used; `steps` is set where there are any."""
         self._agent = agent
         self._phases = phases
-        self.steps: Steps | None = None
+        self.steps: RecordedSteps | None = None
         self._dumps = dumps
         self._observed = 0.0
         self._is_over = False
@@ -107,7 +107,8 @@ class OutOfMemory:
 
     def _tell(self, event: dict[str, object]) -> None:
         figures = self._agent.guarded(self._phases.figures)() or {}
-        event = {**figures, **event, "step": self.steps.number if self.steps else 0}
+        under_way = self.steps.under_way() if self.steps else {"step": 0}
+        event = {**figures, **event, **under_way}
         self._agent.tell("oom", **event)
         self._dumps.write({"t": round(time.time(), 3), **event})
 

@@ -7,6 +7,7 @@ of weeks stays readable. A process that calls models and steps no optimizer is t
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 Library: TypeAlias = Any
 _ALWAYS = 20
+_JUST_NOW = ("allocated_bytes", "reserved_bytes", "inactive_split_bytes", "rss_bytes", "cards")
 _TIMES = 200.0
 _LINES = 2000
 _SAMPLE_SECONDS = 1.0
@@ -39,6 +41,7 @@ class RecordedSteps(Steps):
         self._meter = meter
         self._history = history
         self._longest = 0
+        self._shape: tuple[int, ...] = ()
         self._summed = 0
         self._phase = ""
         self._lines = 0
@@ -50,8 +53,9 @@ class RecordedSteps(Steps):
         """Follow the phase, the tokens and the longest row; tell a sample where no step comes."""
         super().saw_root(module, arguments, named)
         ids = ids_of(self._agent.torch, arguments, named)
-        if ids is not None and ids.dim():
-            self._longest = max(self._longest, int(ids.shape[-1]))
+        self._shape = tuple(map(int, ids.shape)) if ids is not None else ()
+        if self._shape:
+            self._longest = max(self._longest, self._shape[-1])
         now = time.perf_counter()
         if now >= self._next_sample:
             figures = self._phases.figures()
@@ -71,11 +75,20 @@ class RecordedSteps(Steps):
             self._agent.guarded(listener)(self.number)
 
     def close(self) -> None:
-        """Tell the steps that were not told yet."""
+        """Tell the steps that were not told yet; what is held by now is no step's any more."""
         if self._summed:
-            self._tell(time.perf_counter())
+            self._tell(time.perf_counter(), without=_JUST_NOW)
 
-    def _tell(self, now: float) -> None:
+    def under_way(self) -> dict[str, object]:
+        """Return where the process is: steps that are over, and the ids of the last call."""
+        found: dict[str, object] = {"step": self.number}
+        if len(self._shape) == 2:
+            found.update(rows=self._shape[0], longest=self._shape[1])
+        if self._shape:
+            found["tokens"] = math.prod(self._shape)
+        return found
+
+    def _tell(self, now: float, without: tuple[str, ...] = ()) -> None:
         seconds = now - self._last if self._last else None
         fields: dict[str, object] = {
             "number": self.number,
@@ -86,7 +99,8 @@ class RecordedSteps(Steps):
             "phase": self._phase,
             **self._meter.step(),
         }
-        self._agent.tell("step", **{key: one for key, one in fields.items() if one is not None})
+        told = {key: one for key, one in fields.items() if one is not None and key not in without}
+        self._agent.tell("step", **told)
         self._history.stepped(self.number, self._meter.allocations, seconds or 0.0)
         self._last = now
         self._tokens = self._longest = self._summed = 0
