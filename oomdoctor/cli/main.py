@@ -60,6 +60,16 @@ COMMANDS = {
         "command",
         "Run a command as it is, and say afterwards why it ended.",
     ),
+    "show": Entry(
+        "oomdoctor.cli.show",
+        "command",
+        "List the recorded runs, or open one of them again.",
+    ),
+    "watch": Entry(
+        "oomdoctor.cli.watch",
+        "command",
+        "Watch the memory of what runs: does it grow, how, and until when?",
+    ),
     "collect": Entry(
         "oomdoctor.cli.collect",
         "command",

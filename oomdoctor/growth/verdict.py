@@ -11,7 +11,7 @@
 
 A rise is an alarm once it has taken a share of the room that was there when it began: until then a
 cache that fills looks the same. Of a cache that may end anywhere, one in ten goes on to fill all
-room once it has taken a tenth of it; a leak always does.
+room once it has taken a tenth of it; a leak always does. Below a hundredth it is not even a notice.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ LEAST_DEVICE_BYTES = MIB
 LEAST_HOST_BYTES = 16 * MIB
 LEAST_HOST_SHARE = 0.01
 SHARE = 0.10
-SURE_SHARE = 0.30
-FEWEST_WINDOWS = 12
+LEAST_SHARE = 0.01
+FEWEST_WINDOWS = 10
 CARD_SHARE = 0.25
 _UNBOUNDED_POINTS = 100
 _UNBOUNDED_SHARE = 0.5
@@ -141,14 +141,19 @@ def _leak(
         return Verdict(kind=kind, level=Level.ALARM if sure else Level.NOTICE, growth=growth)
     room = _room(points, growth, limit_bytes)
     taken = growth.rise / max(growth.rise + room.bytes, 1)
-    alarming = taken >= (share if growth.windows >= FEWEST_WINDOWS else SURE_SHARE)
+    sure = taken >= share and growth.windows >= FEWEST_WINDOWS
     return Verdict(
         kind=kind,
-        level=Level.ALARM if alarming else Level.NOTICE,
+        level=Level.ALARM if sure else _notice(taken),
         growth=growth,
         forecast=forecast(growth, room, each=seconds_each(points)),
         taken=taken,
     )
+
+
+def _notice(taken: float) -> Level:
+    """Return the level of a rise that is no alarm: below a hundredth of the room it is quiet."""
+    return Level.NOTICE if taken >= LEAST_SHARE else Level.QUIET
 
 
 def _cache(
@@ -168,12 +173,13 @@ def _cache(
     if limit_bytes is None:
         return Verdict(kind=kind, level=Level.NOTICE, growth=held)
     room = _room(reserved, held, limit_bytes)
+    taken = held.rise / max(held.rise + room.bytes, 1)
     return Verdict(
         kind=kind,
-        level=Level.NOTICE,
+        level=_notice(taken),
         growth=held,
         forecast=forecast(held, room, each=seconds_each(reserved)),
-        taken=held.rise / max(held.rise + room.bytes, 1),
+        taken=taken,
     )
 
 

@@ -1,0 +1,179 @@
+"""What can be watched, and one such: the bundle of a run, while it is written or afterwards."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from oomdoctor.growth.findings import findings
+from oomdoctor.growth.verdict import Level
+from oomdoctor.recorder.places import EVENTS_FILE, PROCESSES, RUN_FILE, SAMPLES_FILE
+from oomdoctor.render.watch_words import duration, headline
+from oomdoctor.units import format_count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from oomdoctor.growth.book import Book
+    from oomdoctor.growth.findings import Finding
+
+News: TypeAlias = "tuple[str | None, dict[str, Any]]"
+RUNNING = "running"
+GONE = "ended"
+_PARTS = 50
+_MOST_READ = 64 << 20
+"""Of a file at each look: a live screen has to go on."""
+
+
+class Source(Protocol):
+    """Something that is looked at again and again."""
+
+    title: str
+    is_over: bool
+    notes: tuple[str, ...]
+
+    def look(self, book: Book) -> str:
+        """Put what is new into the book; return how it stands in a word or two."""
+
+
+class BundleSource:
+    """The bundle of a run, as far as it is written; one that is over is read to its end."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read nothing yet."""
+        self.title = f"run {folder.name}"
+        self.is_over = False
+        self.notes: tuple[str, ...] = ()
+        self.folder = folder
+        self._tails: dict[Path, Tail] = {}
+
+    def look(self, book: Book) -> str:
+        """Read what was added since the last look, in the order of time."""
+        run = self.run()
+        book.started = book.started or started_of(run)
+        over = not is_running(run)
+        news = sorted(self.news(), key=lambda one: moment_of(one[1], book.started))
+        if over and not book.seconds:
+            self.notes = replayed(news, book)
+        else:
+            _put(news, book)
+        self.is_over = over and not any(tail.has_more for tail in self._tails.values())
+        if not over:
+            return RUNNING
+        return str(run.get("outcome") or GONE)
+
+    def run(self) -> dict[str, Any]:
+        """Return run.json; empty where it cannot be read."""
+        with suppress(OSError, ValueError):
+            told = json.loads((self.folder / RUN_FILE).read_text(encoding="utf-8"))
+            return told if isinstance(told, dict) else {}
+        return {}
+
+    def news(self) -> Iterator[News]:
+        """Yield the lines that were added: of a process with its key, of samples without one."""
+        for message in self._tail(self.folder / SAMPLES_FILE).lines():
+            yield None, message
+        for path in sorted((self.folder / PROCESSES).glob(f"*/{EVENTS_FILE}")):
+            for message in self._tail(path).lines():
+                message.setdefault("pid", _pid_of(path.parent.name))
+                yield path.parent.name, message
+
+    def _tail(self, path: Path) -> Tail:
+        return self._tails.setdefault(path, Tail(path))
+
+
+def replayed(news: Sequence[News], book: Book) -> tuple[str, ...]:
+    """Read a run that is over in parts, and note when each alarm could first be raised."""
+    raised: dict[tuple[str, int | None, int | None], tuple[Finding, float]] = {}
+    for part in range(_PARTS):
+        _put(news[len(news) * part // _PARTS : len(news) * (part + 1) // _PARTS], book)
+        for found in findings(book):
+            if found.verdict.level is Level.ALARM:
+                raised.setdefault((found.memory, found.pid, found.card), (found, book.seconds))
+    return tuple(_told(found, seconds, book) for found, seconds in raised.values())
+
+
+def _told(found: Finding, seconds: float, book: Book) -> str:
+    """Say at which step of how many an alarm could be raised, or after which time."""
+    growth = found.verdict.growth
+    steps = max(
+        (one.step or 0 for one in book.processes.values() if one.pid == found.pid), default=0
+    )
+    if found.by_step and growth is not None and steps:
+        moment = f"at step {format_count(int(growth.until))} of {format_count(steps)}"
+    else:
+        moment = f"{duration(seconds)} after the start, of {duration(book.seconds)}"
+    return f"{headline(found)}: this could be told {moment}."
+
+
+def _put(news: Sequence[News], book: Book) -> None:
+    for key, message in news:
+        if key is None:
+            book.see(message)
+        else:
+            book.hear(key, message)
+
+
+class Tail:
+    """A file of JSON lines that grows; a line that is not whole yet waits for the next look."""
+
+    def __init__(self, path: Path) -> None:
+        """Begin at its start."""
+        self.has_more = False
+        self._path = path
+        self._at = 0
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return the objects that were added; lines that hold none are left out."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._at)
+                data = file.read(_MOST_READ)
+        except OSError:
+            return []
+        self.has_more = len(data) == _MOST_READ
+        whole = data.rfind(b"\n") + 1
+        self._at += whole
+        found = []
+        for line in data[:whole].splitlines():
+            with suppress(ValueError):
+                message = json.loads(line)
+                if isinstance(message, dict):
+                    found.append(message)
+        return found
+
+
+def is_running(run: dict[str, Any]) -> bool:
+    """Say whether a run is still recorded: it has no end, and its recorder lives."""
+    if run.get("ended") is not None or not run:
+        return False
+    recorder = run.get("recorder")
+    if not isinstance(recorder, dict) or not isinstance(recorder.get("pid"), int):
+        return False
+    from oomdoctor.probe.processes import stat
+
+    found = stat(recorder["pid"])
+    return found is not None and recorder.get("start") in (None, found.start_ticks)
+
+
+def started_of(run: dict[str, Any]) -> float | None:
+    """Return when a run began, in seconds since 1970."""
+    with suppress(TypeError, ValueError):
+        return datetime.fromisoformat(str(run["started"])).timestamp() if run else None
+    return None
+
+
+def moment_of(message: dict[str, Any], started: float | None) -> float:
+    """Return when a message was told, in seconds since the start of the run."""
+    told = message.get("t")
+    if not isinstance(told, (int, float)):
+        return 0.0
+    return told - started if started is not None and told > started / 2 else float(told)
+
+
+def _pid_of(name: str) -> int | None:
+    head = name.partition("-")[0]
+    return int(head) if head.isdecimal() else None

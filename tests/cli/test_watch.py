@@ -1,0 +1,256 @@
+"""`oomdoctor watch` as people and scripts call it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from subprocess import CompletedProcess
+
+    RunPython = Callable[..., CompletedProcess[bytes]]
+
+MIB = 1 << 20
+GIB = 1 << 30
+START = 1_796_000_000.0
+CARD = {"type": "cards", "cards": [{"index": 0, "name": "A card", "total_bytes": 16 * GIB}]}
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal and /proc")
+
+
+def step(number: int, kept: int, *, peak: int | None = None, host: int = GIB) -> dict[str, Any]:
+    return {
+        "type": "step",
+        "t": START + number / 2,
+        "number": number,
+        "phase": "train step",
+        "allocated_bytes": kept,
+        "peak_allocated_bytes": peak or kept + 2 * GIB,
+        "reserved_bytes": 4 * GIB,
+        "peak_reserved_bytes": 4 * GIB,
+        "rss_bytes": host,
+    }
+
+
+def bundle(
+    folder: Path, events: list[dict[str, Any]], *, running: bool = False, rank: int | None = None
+) -> Path:
+    """Write the bundle of a run with one process; the recorder of a running one is this test."""
+    made = folder / "20261130-120000-train"
+    process = made / "processes" / "4711-1"
+    process.mkdir(parents=True)
+    run: dict[str, Any] = {"schema": 1, "started": "2026-11-30T00:53:20+00:00"}
+    run |= {"recorder": {"pid": os.getpid()}} if running else {"ended": "x", "outcome": "killed"}
+    (made / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    (made / "samples.jsonl").write_text("", encoding="utf-8")
+    lines = [{"pid": 4711, "rank": rank, "t": START, **one} for one in [CARD, *events]]
+    text = "".join(json.dumps(one) + "\n" for one in lines)
+    (process / "events.jsonl").write_text(text, encoding="utf-8")
+    return made
+
+
+def leaking(count: int = 200) -> list[dict[str, Any]]:
+    return [step(number, GIB + 40 * MIB * number) for number in range(1, count + 1)]
+
+
+def steady(count: int = 200) -> list[dict[str, Any]]:
+    return [step(number, GIB) for number in range(1, count + 1)]
+
+
+def watch(run_python: RunPython, *arguments: str, cwd: Path) -> CompletedProcess[bytes]:
+    return run_python("-m", "oomdoctor", "watch", *arguments, cwd=cwd)
+
+
+def test_a_run_that_is_over_is_read_at_once(run_python: RunPython, tmp_path: Path) -> None:
+    made = bundle(tmp_path, leaking(), rank=0)
+
+    done = watch(run_python, str(made), cwd=tmp_path)
+
+    text = done.stdout.decode()
+    assert done.returncode == 0, done.stderr
+    assert "device leak: rank 0 (4711)" in text
+    assert "What is kept on the card rises by 40.00 MiB per step" in text
+    assert "would have been full at step about 333" in " ".join(text.split())
+    assert "this could be told at step" in " ".join(text.split())
+    assert done.stderr == b""
+
+
+def test_a_run_without_growth_is_calm(run_python: RunPython, tmp_path: Path) -> None:
+    made = bundle(tmp_path, steady())
+
+    done = watch(run_python, str(made), "--fail-on", "growth", cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert "steady: process 4711. It stays near 1.00 GiB." in done.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("conditions", "code"),
+    [
+        (["leak"], 1),
+        (["growth"], 1),
+        (["oom-in=30s"], 0),
+        (["oom-in=5m"], 1),
+        (["oom-in=30s", "leak"], 1),
+    ],
+)
+def test_the_exit_code_tells_what_was_asked_for(
+    run_python: RunPython, tmp_path: Path, conditions: list[str], code: int
+) -> None:
+    made = bundle(tmp_path, leaking(), running=True)
+    asked = [word for one in conditions for word in ("--fail-on", one)]
+
+    done = watch(run_python, str(made), "--once", *asked, cwd=tmp_path)
+
+    assert done.returncode == code, done.stderr
+
+
+@pytest.mark.parametrize("condition", ["leaks", "oom-in=soon", "oom-in"])
+def test_an_unknown_condition_is_refused(
+    run_python: RunPython, tmp_path: Path, condition: str
+) -> None:
+    done = watch(run_python, "1", "--fail-on", condition, cwd=tmp_path)
+
+    assert done.returncode == 2
+
+
+def test_a_look_is_a_line_of_json(run_python: RunPython, tmp_path: Path) -> None:
+    made = bundle(tmp_path, leaking(), running=True, rank=3)
+
+    done = watch(run_python, str(made), "--json", "--once", cwd=tmp_path)
+
+    look = json.loads(done.stdout)
+    worst = look["verdicts"][0]
+    assert look["processes"][0]["step"] == 200
+    assert (worst["kind"], worst["level"], worst["rank"]) == ("device-leak", "alarm", 3)
+    assert worst["unit"] == "step"
+    assert worst["slope_bytes"] == pytest.approx(40 * MIB, rel=0.01)
+    assert worst["forecast"]["step"] == pytest.approx(333, abs=5)
+    assert worst["forecast"]["seconds"] == pytest.approx(66, abs=4)
+
+
+def test_an_alert_goes_to_a_file_and_to_a_command_that_no_shell_reads(
+    run_python: RunPython, tmp_path: Path
+) -> None:
+    made = bundle(tmp_path, leaking(), running=True)
+    told = tmp_path / "told"
+    program = tmp_path / "alert.py"
+    program.write_text(
+        "import os, sys, pathlib\n"
+        "told = os.environ['OOMDOCTOR_ALERT'] + ' ' + sys.argv[2] + ' ' + sys.stdin.read()\n"
+        "pathlib.Path(sys.argv[1]).write_text(told)\n",
+        encoding="utf-8",
+    )
+    command = f"{sys.executable} {program} {told} $(id)"
+
+    watch(
+        run_python,
+        *(str(made), "--for", "1s", "--every", "0.2s"),
+        *("--alert-file", str(tmp_path / "alerts.jsonl"), "--alert-command", command),
+        cwd=tmp_path,
+    )
+
+    lines = (tmp_path / "alerts.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 1
+    assert json.loads(lines[0])["alert"] == "device leak: process 4711"
+    kind, argument, text = told.read_text(encoding="utf-8").split(" ", 2)
+    assert (kind, argument) == ("device-leak", "$(id)")
+    assert json.loads(text) == json.loads(lines[0])
+
+
+def test_a_command_that_is_not_there_ends_no_watch(run_python: RunPython, tmp_path: Path) -> None:
+    made = bundle(tmp_path, leaking(), running=True)
+
+    done = watch(run_python, str(made), "--once", "--alert-command", "no-such", cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert "the alert command 'no-such' failed" in done.stdout.decode()
+
+
+def test_half_a_line_waits_for_its_other_half(run_python: RunPython, tmp_path: Path) -> None:
+    made = bundle(tmp_path, steady(20), running=True)
+    path = made / "processes" / "4711-1" / "events.jsonl"
+    path.write_text(path.read_text(encoding="utf-8") + 'garbage\n[1]\n{"type": "st', "utf-8")
+
+    done = watch(run_python, str(made), "--json", "--once", cwd=tmp_path)
+
+    assert json.loads(done.stdout)["processes"][0]["step"] == 20
+
+
+def test_nothing_to_watch_says_what_could_be(run_python: RunPython, tmp_path: Path) -> None:
+    done = watch(run_python, cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "nothing to watch" in done.stderr.decode()
+    assert "oomdoctor run -- COMMAND" in done.stderr.decode()
+
+
+def test_the_run_that_is_recorded_is_found(run_python: RunPython, tmp_path: Path) -> None:
+    bundle(tmp_path / ".oomdoctor" / "runs", steady(), running=True)
+
+    done = watch(run_python, "--once", cwd=tmp_path)
+    by_pid = watch(run_python, "4711", "--once", cwd=tmp_path)
+
+    assert done.stdout.decode().startswith("run 20261130-120000-train  1 min 40 s, running")
+    assert by_pid.stdout == done.stdout
+
+
+def test_a_process_that_is_not_there_is_refused(run_python: RunPython, tmp_path: Path) -> None:
+    done = watch(run_python, "4194303", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "there is no process 4194303" in done.stderr.decode()
+
+
+def test_a_card_without_a_driver_is_a_failure_with_a_way_out(
+    run_python: RunPython, tmp_path: Path
+) -> None:
+    path = {"PATH": str(tmp_path)}
+
+    done = run_python("-m", "oomdoctor", "watch", "--gpu", "0", cwd=tmp_path, environment=path)
+
+    assert done.returncode == 3
+    assert "`oomdoctor watch PID` watches host memory" in done.stderr.decode()
+
+
+@pytest.fixture
+def growing(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process whose list grows by 4 MiB twenty times a second, until somebody ends it."""
+    program = (
+        "import time\nkept = []\n"
+        "while len(kept) < 600: kept.append(b'x' * (4 << 20)); time.sleep(0.05)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_a_process_is_watched_from_outside(
+    run_python: RunPython, tmp_path: Path, growing: subprocess.Popen[bytes]
+) -> None:
+    arguments = (str(growing.pid), "--every", "0.2s", "--fail-on", "growth", "--for", "60s")
+
+    done = watch(run_python, *arguments, "--json", cwd=tmp_path)
+
+    looks = [json.loads(line) for line in done.stdout.splitlines()]
+    worst = looks[-1]["verdicts"][0]
+    assert done.returncode == 1, done.stderr
+    assert (worst["memory"], worst["kind"], worst["unit"]) == ("host", "host-leak", "second")
+
+
+def test_a_watch_ends_with_its_process(run_python: RunPython, tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3)"])
+
+    done = watch(run_python, str(process.pid), "--every", "0.2s", cwd=tmp_path)
+    process.wait()
+
+    assert done.returncode == 0, done.stderr
+    assert "ended" in done.stdout.decode().splitlines()[0]
