@@ -95,5 +95,12 @@ def _conclude(ended: Ended, asked: Asked) -> None:
     """Diagnose the run, and say in a line what came of it and where that stands."""
     from oomdoctor.cli.output import say
 
+    if not asked["diagnosis"]:
+        if not asked["quiet"]:
+            say(f"oomdoctor: {ended.folder}")
+        return
+    from oomdoctor.cli.run_end import conclude, last_line
+
+    examined = conclude(ended.folder)
     if not asked["quiet"]:
-        say(f"oomdoctor: {ended.folder}")
+        say(last_line(examined))

@@ -75,10 +75,10 @@ def stat(pid: int) -> Stat | None:
 
 def tree(*roots: int) -> dict[int, Stat]:
     """Return processes and all that stem from them, as far as they still have their parents."""
-    every = {pid: one for pid in numbers() if (one := stat(pid)) is not None}
+    every = {pid: known for pid in numbers() if (known := stat(pid)) is not None}
     children: dict[int, list[int]] = {}
-    for pid in every:
-        children.setdefault(every[pid].parent, []).append(pid)
+    for number, one in every.items():
+        children.setdefault(one.parent, []).append(number)
     found: dict[int, Stat] = {}
     below = [root for root in roots if root in every]
     while below:
@@ -120,6 +120,15 @@ def proportional_bytes(pid: int) -> int | None:
     for line in _text(f"{PROC}/{pid}/smaps_rollup").splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1]) << 10
+    return None
+
+
+def address_limit_bytes(pid: int) -> int | None:
+    """Return the limit of a process's address space (`ulimit -v`); None where there is none."""
+    for line in _text(f"{PROC}/{pid}/limits").splitlines():
+        if line.startswith("Max address space"):
+            value = line.removeprefix("Max address space").split()[0]
+            return int(value) if value.isdecimal() else None
     return None
 
 

@@ -148,6 +148,22 @@ def read_bundle(folder: Path) -> Run:
     )
 
 
+def messages_of(run: Run) -> list[tuple[float, str | None, Message]]:
+    """Return all that was told, with its moment (seconds after the start) and the process's key.
+
+    Samples have no key.
+    """
+    found: list[tuple[float, str | None, Message]] = []
+    for _, sample in _lines(run.folder / SAMPLES_FILE)[0]:
+        found.append((_seconds(sample.get("t")), None, sample))
+    for process in run.processes:
+        path = run.folder / PROCESSES / process.key / EVENTS_FILE
+        for _, message in _lines(path)[0]:
+            message.setdefault("pid", process.pid)
+            found.append((_seconds(message.get("t")) - (run.started or 0.0), process.key, message))
+    return found
+
+
 def read_told(folder: Path) -> Message:
     """Return run.json; InputError where it is none."""
     place = Location(path=str(folder / RUN_FILE))
@@ -178,7 +194,7 @@ def _samples(folder: Path) -> tuple[tuple[Sample, ...], int]:
         host = one.get("host")
         found.append(
             Sample(
-                t=float(one.get("t") or 0.0),
+                t=_seconds(one.get("t")),
                 line=number,
                 host=host if isinstance(host, dict) else {},
                 processes=_mappings(one.get("processes")),
@@ -205,6 +221,10 @@ def _lines(path: Path) -> tuple[list[tuple[int, Message]], int]:
         elif line.strip():
             skipped += 1
     return found, skipped
+
+
+def _seconds(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
 
 
 def _mappings(value: object) -> tuple[Message, ...]:

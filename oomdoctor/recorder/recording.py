@@ -141,6 +141,7 @@ class _Run:
     def wait(self, signals: Signals, streams: Streams) -> int:
         """Look at the command from time to time until it has ended; return how it did."""
         cards_told = False
+        self._sampler.look()
         while True:
             ended, status, use = os.wait4(self._pid, os.WNOHANG)
             if ended:

@@ -169,6 +169,7 @@ class Sampler:
         }
         if pages:
             found["pss_bytes"] = processes.proportional_bytes(pid)
+            found["address_limit_bytes"] = processes.address_limit_bytes(pid)
         return {name: value for name, value in found.items() if value is not None}
 
     def _rank(self, pid: int) -> int | None:

@@ -1,0 +1,142 @@
+"""Diagnoses a bundle: its output, the kernel's lines and the configs, with what was recorded.
+
+examined = examine(read_bundle(folder))
+examined.outcome.word, examined.diagnosis.headline
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from oomdoctor import pipeline
+from oomdoctor.facts.given import parse_given
+from oomdoctor.model.core import Failure
+from oomdoctor.record import dataclass
+from oomdoctor.recorder.facts_inside import facts_inside
+from oomdoctor.recorder.facts_outside import facts_outside
+from oomdoctor.recorder.outcome import KERNEL_KILL, Outcome, outcome_of
+from oomdoctor.recorder.output_file import read_output
+from oomdoctor.recorder.places import CONFIGS, KERNEL_FILE, OUTPUT_FILE
+from oomdoctor.recorder.quoting import Quoting
+from oomdoctor.recorder.refusals import failures_inside
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from oomdoctor.gathering import Gathered
+    from oomdoctor.model.core import Fact
+    from oomdoctor.model.plan import Diagnosis
+    from oomdoctor.recorder.bundle import Run
+
+_MEMORY = ("gpu-oom", "host-oom", "shm")
+_SUMMARY = "memory_summary.txt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What is asked of a diagnosis beyond the bundle: facts, rules, further inputs."""
+
+    inputs: tuple[str, ...] = ()
+    configs: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    preview: bool = False
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """A run with what came of it, and its diagnosis."""
+
+    run: Run
+    outcome: Outcome
+    diagnosis: Diagnosis
+
+
+def examine(run: Run, wishes: Wishes | None = None) -> Examined:
+    """Diagnose a run from its bundle."""
+    wishes = wishes or Wishes()
+    inputs, configs = parts_of(run)
+    gathered = pipeline.gather(
+        [*inputs, *wishes.inputs] or [""], config=[*configs, *wishes.configs] or None
+    )
+    outcome = outcome_of(run, gathered.failures)
+    add_recorded(gathered, run, outcome)
+    ruleset = pipeline.chosen_rules(
+        wishes.rules, preview=wishes.preview, select=wishes.select, ignore=wishes.ignore
+    )
+    book = pipeline.assemble(gathered, parse_given(wishes.facts))
+    return Examined(run=run, outcome=outcome, diagnosis=pipeline.concluded(gathered, book, ruleset))
+
+
+def parts_of(run: Run) -> tuple[list[str], list[str]]:
+    """Return the files of a bundle that are read as logs and tables, and its configs."""
+    join_output(run)
+    folder = run.folder
+    logs = [one for one in (folder / OUTPUT_FILE, folder / KERNEL_FILE) if _has_text(one)]
+    found = [one for one in sorted((folder / CONFIGS).glob("*")) if _has_text(one)]
+    return list(map(str, logs)), [str(_as_named(run, one)) for one in found]
+
+
+def _as_named(run: Run, copy: Path) -> Path:
+    """Return the file that the command named, as long as it is what was copied."""
+    given = run.told.get("configs")
+    for one in given if isinstance(given, list) else ():
+        if one.get("name") == copy.name:
+            path = Path(str(run.told.get("folder"))) / str(one.get("path"))
+            with suppress(OSError):
+                if path.read_bytes() == copy.read_bytes():
+                    return Path(os.path.relpath(path)) if path.is_relative_to(Path.cwd()) else path
+    return copy
+
+
+def join_output(run: Run) -> None:
+    """Put the output in one file where nobody came to that: its copier was killed."""
+    parts = sorted(run.folder.glob("output.*.part"))
+    if parts and not run.alive:
+        data = read_output(run.folder)
+        (run.folder / OUTPUT_FILE).write_bytes(data)
+        for one in parts:
+            one.unlink()
+
+
+def add_recorded(gathered: Gathered, run: Run, outcome: Outcome) -> None:
+    """Add what was recorded to what the files say: facts, and failures that no file shows."""
+    quoting = Quoting(run.folder)
+    said = {fact.key for fact in gathered.facts}
+    facts = [*facts_inside(run, outcome, quoting), *facts_outside(run, outcome, quoting)]
+    gathered.facts += _not_said(facts, said)
+    if not any(one.kind in _MEMORY and not one.consequence for one in gathered.failures):
+        gathered.failures += failures_inside(run, quoting)
+        gathered.failures += _kernel_kill(run, outcome, quoting)
+    gathered.artifacts += quoting.artifacts
+    if run.skipped:
+        gathered.notes.append(f"{run.folder}: {run.skipped} damaged lines were left out")
+
+
+def _not_said(facts: Sequence[Fact], said: set[str]) -> Iterator[Fact]:
+    """Yield facts of which no input speaks; a series is one thing, and not mixed."""
+    has_series = any(key.startswith("growth.") for key in said)
+    for fact in facts:
+        if fact.key not in said and not (has_series and fact.key.startswith("growth.")):
+            yield fact
+
+
+def _kernel_kill(run: Run, outcome: Outcome, quoting: Quoting) -> Iterator[Failure]:
+    """Yield the kill that only the kernel's counts tell of: its log is closed to this user."""
+    if outcome.word == KERNEL_KILL:
+        quote = quoting.run("group" if run.kills("group") else "machine")
+        facts = tuple(
+            one
+            for one in facts_outside(run, outcome, quoting)
+            if one.key in ("host.oom_kill", "host.killed", "host.kill_scope")
+        )
+        yield Failure(kind="host-oom", order=quote.line, line_quote=quote, facts=facts)
+
+
+def _has_text(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0

@@ -1,0 +1,122 @@
+"""What was seen of a run from outside, as facts: the host, who killed, other processes."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+from typing import TYPE_CHECKING
+
+from oomdoctor.model.enums import Origin
+from oomdoctor.record import replace
+from oomdoctor.recorder.outcome import INTERRUPTED, KERNEL_KILL, KILLED, SUCCEEDED
+from oomdoctor.recorder.quoting import holds, seen
+from oomdoctor.units import format_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from oomdoctor.model.core import Fact
+    from oomdoctor.recorder.bundle import Run, Sample
+    from oomdoctor.recorder.outcome import Outcome
+    from oomdoctor.recorder.quoting import Quoting
+
+_KILLED_CODE = 128 + signal.SIGKILL
+_PLENTY = 0.2  # of memory available: no killer of user space looks at less
+
+
+def facts_outside(run: Run, outcome: Outcome, quoting: Quoting) -> Iterator[Fact]:
+    """Yield the facts of the machine and of the end."""
+    if run.command:
+        yield seen("run.command", shlex.join(run.command), quoting.run("command"))
+    if outcome.word != SUCCEEDED:
+        yield from _end(run, outcome, quoting)
+    last = next((one for one in reversed(run.samples) if one.host), None)
+    if last is not None:
+        yield from _host(last, quoting)
+    limit = _address_limit(run, quoting)
+    if limit is not None:
+        yield limit
+    yield from _cards(run, quoting)
+
+
+def _address_limit(run: Run, quoting: Quoting) -> Fact | None:
+    """Return the tightest limit of an address space of a process of the run."""
+    name = "address_limit_bytes"
+    found = [
+        (one[name], sample.line)
+        for sample in run.samples
+        for one in sample.processes
+        if isinstance(one.get(name), int)
+    ]
+    if not found:
+        return None
+    value, line = min(found)
+    return seen("host.address_limit", value, quoting.sample(line, name))
+
+
+def _end(run: Run, outcome: Outcome, quoting: Quoting) -> Iterator[Fact]:
+    if run.exit_code == _KILLED_CODE:
+        yield holds("host.killed", quoting.run("exit_code"))
+    if run.kills("machine") == 0:
+        source = "the kernel's count of what it killed for memory did not rise"
+        yield holds("host.oom_kill", quoting.run("machine"), source=source, value=False)
+    if outcome.word == KERNEL_KILL:
+        name = "group" if run.kills("group") else "machine"
+        kills = run.kills(name)
+        quote = quoting.run(name)
+        yield holds("host.oom_kill", quote, source=outcome.why)
+        yield seen("host.killer", "kernel", quote)
+        if name == "group":
+            yield seen("host.kill_scope", "group", quote)
+        if kills:
+            yield seen("host.kills", kills, quote)
+    if outcome.word == INTERRUPTED:
+        yield holds("host.ended_outside", quoting.run("signals"), source=outcome.why)
+    elif outcome.word == KILLED and run.kills("machine") == 0:
+        yield from _somebody(run, quoting)
+
+
+def _somebody(run: Run, quoting: Quoting) -> Iterator[Fact]:
+    """Yield that somebody ended it: not the kernel, and memory was not short when it was killed."""
+    last = next((one for one in reversed(run.samples) if one.host), None)
+    if last is None:
+        return
+    total, available = last.host.get("total_bytes"), last.host.get("available_bytes")
+    limit, used = last.host.get("cgroup_limit_bytes"), last.host.get("cgroup_used_bytes")
+    is_short = limit is not None and used is not None and used > (1 - _PLENTY) * limit
+    if total and available and available > _PLENTY * total and not is_short:
+        source = f"killed, not by the kernel, with {format_size(available)} of memory available"
+        quotes = (quoting.run("machine"), quoting.sample(last.line, "available_bytes"))
+        fact = holds("host.ended_outside", *quotes, source=source)
+        yield replace(fact, origin=Origin.DERIVED)
+
+
+def _host(last: Sample, quoting: Quoting) -> Iterator[Fact]:
+    for key, name in (
+        ("host.ram_total", "total_bytes"),
+        ("host.ram_available", "available_bytes"),
+        ("host.group_limit", "cgroup_limit_bytes"),
+    ):
+        value = last.host.get(name)
+        if isinstance(value, int):
+            yield seen(key, value, quoting.sample(last.line, name))
+    peak = last.host.get("cgroup_peak_bytes") or last.host.get("cgroup_used_bytes")
+    if isinstance(peak, int) and "cgroup_limit_bytes" in last.host:
+        name = "cgroup_peak_bytes" if "cgroup_peak_bytes" in last.host else "cgroup_used_bytes"
+        yield seen("host.group_used", peak, quoting.sample(last.line, name))
+
+
+def _cards(run: Run, quoting: Quoting) -> Iterator[Fact]:
+    """Yield the bytes of others on the fullest card, and which cards there are."""
+    last = next((one for one in reversed(run.samples) if one.devices), None)
+    if last is None:
+        return
+    fullest = max(last.devices, key=lambda one: one.get("used_bytes") or 0)
+    for key, name in (
+        ("gpu.name", "name"),
+        ("gpu.total", "total_bytes"),
+        ("gpu.foreign", "others_bytes"),
+    ):
+        value = fullest.get(name)
+        if isinstance(value, (int, str)):
+            yield seen(key, value, quoting.sample(last.line, name))
