@@ -118,6 +118,16 @@ class Events(Sequence[Event]):
         ):
             yield Event(self.actions[kind], address, size, self.streams[stream], self.pools[pool])
 
+    def part(self, stretch: slice) -> Events:
+        """Return some of the events, which follow one another."""
+        return Events(
+            self.kinds[stretch],
+            self.addresses[stretch],
+            self.sizes[stretch],
+            self.stream_numbers[stretch],
+            self.pool_numbers[stretch],
+        )
+
     def of_kinds(self, *kinds: int) -> list[int]:
         """Return the numbers of the events of some kinds, in order."""
         packed, found = self.kinds.tobytes(), []

@@ -65,6 +65,15 @@ class Segment(NamedTuple):
     pieces: tuple[Piece, ...]
 
 
+class Trace(NamedTuple):
+    """The events of a card, with the stack, the time and the user's note of each."""
+
+    events: Events
+    stacks: Sequence[int]
+    times_us: Sequence[int]
+    notes: Sequence[str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
     """What a snapshot says of one card.
@@ -122,29 +131,43 @@ def snapshot_of(plain: object, data_bytes: int | None = None, *, consume: bool =
     segments = [(_number(one, "device", 0), _segment(one, table, budget)) for one in listed]
     lists = _list(plain, "device_traces", [])
     traces = [_trace(one, at, table, budget, consume=consume) for at, one in enumerate(lists)]
-    last = max([number + 1 for number, _ in segments] + [len(traces)], default=0)
-    if last > len(segments) + len(traces):
-        raise InputError("a segment belongs to a device that there cannot be")
-    devices = (
-        Device(
-            number=number,
-            segments=tuple(one for device, one in segments if device == number),
-            **(traces[number] if number < len(traces) else {"events": Builder().events}),
-        )
-        for number in range(last)
-    )
     settings = plain.get("allocator_settings", {})
     return Snapshot(
-        devices=tuple(one for one in devices if one.segments or one.events),
+        devices=devices_of(segments, traces),
         settings=settings if isinstance(settings, dict) else {},
         stacks=tuple(table.stacks),
         annotations=_annotations(plain.get("external_annotations")),
     )
 
 
-def _trace(
-    entries: object, at: int, table: StackTable, budget: Budget, *, consume: bool
-) -> dict[str, Any]:
+def devices_of(
+    segments: Sequence[tuple[int, Segment]], traces: Sequence[Trace]
+) -> tuple[Device, ...]:
+    """Put the segments of each device beside its trace; leave out those that have nothing."""
+    last = max([number + 1 for number, _ in segments] + [len(traces)], default=0)
+    if last > len(segments) + len(traces):
+        raise InputError("a segment belongs to a device that there cannot be")
+    of_device: dict[int, list[Segment]] = {}
+    for number, one in segments:
+        of_device.setdefault(number, []).append(one)
+    found = []
+    for number in range(last):
+        trace = traces[number] if number < len(traces) else Trace(Builder().events, (), (), ())
+        if number in of_device or trace.events:
+            found.append(
+                Device(
+                    number=number,
+                    segments=tuple(of_device.get(number, ())),
+                    events=trace.events,
+                    stacks=trace.stacks,
+                    times_us=trace.times_us,
+                    notes=trace.notes,
+                )
+            )
+    return tuple(found)
+
+
+def _trace(entries: object, at: int, table: StackTable, budget: Budget, *, consume: bool) -> Trace:
     """Return the events of a device, with their stacks, times and notes."""
     if not isinstance(entries, list):
         raise InputError(f"device_traces[{at}] is no list")
@@ -161,12 +184,7 @@ def _trace(
                 entries[number] = None
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"device_traces[{at}] has an event without {error}") from error
-    return {
-        "events": built.events,
-        "stacks": stacks,
-        "times_us": times,
-        "notes": tuple(notes) if any(notes) else (),
-    }
+    return Trace(built.events, stacks, times, tuple(notes) if any(notes) else ())
 
 
 def _time(value: object) -> int:

@@ -113,11 +113,14 @@ class StackTable:
         places = tuple(map(id, frames))
         number = self._by_frames.get(places)
         if number is None:
-            stack = self._read(frames)
-            number = self._numbers.setdefault(stack, len(self.stacks))
-            if number == len(self.stacks):
-                self.stacks.append(stack)
-            self._by_frames[places] = number
+            number = self._by_frames[places] = self.add(self._read(frames))
+        return number
+
+    def add(self, stack: Stack) -> int:
+        """Return the number of a stack."""
+        number = self._numbers.setdefault(stack, len(self.stacks))
+        if number == len(self.stacks):
+            self.stacks.append(stack)
         return number
 
     def _read(self, frames: Iterable[object]) -> Stack:
@@ -139,6 +142,11 @@ def _frame(plain: object) -> tuple[Frame | None, bool]:
     name, file, line = plain.get("name"), plain.get("filename"), plain.get("line", 0)
     if not isinstance(name, str) or not isinstance(file, str) or type(line) is not int:
         raise InputError("a stack has a frame without name, filename or line")
+    return frame_of(name, file, line)
+
+
+def frame_of(name: str, file: str, line: int) -> tuple[Frame | None, bool]:
+    """Return a frame of Python, None for one of C++, and whether it is autograd's engine."""
     if line and (file.endswith(".py") or file.startswith("<")):
         return Frame(file, line, name), False
     return None, any(one in name for one in ENGINE)
