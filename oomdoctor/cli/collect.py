@@ -8,11 +8,19 @@ import click
 
 from oomdoctor.cli.exit_codes import ExitCode
 from oomdoctor.cli.lazy import Example, HelpWithExamples
-from oomdoctor.cli.options import check_inputs, input_options, rules_option, standard_input
+from oomdoctor.cli.options import (
+    check_inputs,
+    input_options,
+    is_run,
+    rules_option,
+    standard_input,
+)
 from oomdoctor.cli.output import say, write_result
 
 if TYPE_CHECKING:
+    from oomdoctor.model.plan import Diagnosis
     from oomdoctor.sharing.bundle import Bundle
+    from oomdoctor.sharing.inputs import Inputs
 
 
 class Asked(TypedDict):
@@ -66,14 +74,8 @@ def command(**values: object) -> int:
     check_inputs([*asked["files"], *asked["config"]])
     if asked["output"] == "-":
         raise click.UsageError("a bundle is a file or a folder: give it a name")
-    from oomdoctor.cli.settings import rule_directories
-    from oomdoctor.sharing.bundle import Bundle
-    from oomdoctor.sharing.inputs import Inputs
-
-    inputs = Inputs(asked["files"], config=asked["config"], stdin=standard_input())
+    inputs, bundle = _collected(asked)
     try:
-        rules = (*rule_directories(), *asked["rules"])
-        bundle = Bundle(inputs, facts=asked["fact"], rules=rules)
         if asked["show"]:
             _show(bundle)
         else:
@@ -81,6 +83,38 @@ def command(**values: object) -> int:
     finally:
         inputs.close()
     return int(ExitCode.DONE)
+
+
+def _collected(asked: Asked) -> tuple[Inputs, Bundle]:
+    """Return the inputs with what is made of them; of a recorded run, what it holds as well."""
+    from oomdoctor.cli.settings import rule_directories
+    from oomdoctor.sharing.bundle import Bundle
+    from oomdoctor.sharing.inputs import Inputs
+
+    rules = (*rule_directories(), *asked["rules"])
+    files, configs = list(asked["files"]), list(asked["config"])
+    diagnose = None
+    if any(map(is_run, files)):
+        from oomdoctor.cli.diagnose_bundle import shared_files, taken_apart
+        from oomdoctor.cli.run_end import examined_run
+        from oomdoctor.recorder.diagnosing import Wishes
+
+        folder, others = taken_apart(files)
+        wishes = Wishes(
+            inputs=others, configs=asked["config"], facts=asked["fact"], rules=asked["rules"]
+        )
+        texts, copies = shared_files(folder)
+        files, configs = [*texts, *others], [*copies, *configs]
+
+        def diagnose() -> Diagnosis:
+            return examined_run(folder, wishes).diagnosis
+
+    inputs = Inputs(files, config=configs, stdin=standard_input())
+    try:
+        return inputs, Bundle(inputs, facts=asked["fact"], rules=rules, diagnose=diagnose)
+    except BaseException:
+        inputs.close()
+        raise
 
 
 def _show(made: Bundle) -> None:

@@ -13,6 +13,7 @@ from oomdoctor.cli.options import (
     check_inputs,
     codes_of,
     input_options,
+    is_run,
     output_options,
     rule_options,
     selection_options,
@@ -119,8 +120,9 @@ def command(**values: object) -> int:
     """Say which kind of out-of-memory the inputs show, why, and what to change.
 
     FILE is a log, an nvidia-smi table, a memory summary, a config or a script: what it is gets
-    recognised by its content. DIR stands for the text files in it, - for standard input. Nothing
-    in an input is ever executed, and nothing leaves this machine.
+    recognised by its content. DIR stands for the text files in it, or for the run that
+    `oomdoctor run` recorded there; - for standard input. Nothing in an input is ever executed, and
+    nothing leaves this machine.
     """
     asked = cast("Asked", values)
     needed = not (asked["fact"] or asked["ask"] or asked["resume"] is not None)
@@ -149,6 +151,10 @@ def _diagnose(asked: Asked) -> Diagnosis:
         from oomdoctor.cli.diagnose_simulated import diagnosed_with_simulation
 
         return diagnosed_with_simulation(asked)
+    if any(map(is_run, asked["files"])):
+        from oomdoctor.cli.diagnose_bundle import diagnosed as diagnosed_run
+
+        return diagnosed_run(asked)
     from oomdoctor.cli.progress import bar_for
     from oomdoctor.cli.settings import rule_directories
     from oomdoctor.pipeline import diagnose

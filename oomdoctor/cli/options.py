@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, TypeVar
 
@@ -92,6 +93,11 @@ def check_inputs(given: Sequence[str], *, what: str = "a log", needed: bool = Tr
         raise click.UsageError(f"no input: give {what}, a directory, or - for standard input")
     if given.count("-") > 1:
         raise click.UsageError("standard input (-) can be read only once")
+
+
+def is_run(path: str) -> bool:
+    """Say whether an input is the bundle of a recorded run."""
+    return os.path.isfile(os.path.join(path, "run.json"))
 
 
 def standard_input() -> BinaryIO | None:

@@ -22,7 +22,7 @@ from oomdoctor.render.redact import redacted_by
 from oomdoctor.sharing.inputs import shared_names, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from oomdoctor.model.plan import Diagnosis
     from oomdoctor.sharing.inputs import Inputs
@@ -45,9 +45,15 @@ class Bundle:
     """What a bundle holds; `files` makes one after the other."""
 
     def __init__(
-        self, inputs: Inputs, *, facts: Sequence[str] = (), rules: Sequence[str] = ()
+        self,
+        inputs: Inputs,
+        *,
+        facts: Sequence[str] = (),
+        rules: Sequence[str] = (),
+        diagnose: Callable[[], Diagnosis] | None = None,
     ) -> None:
-        """Learn the names of all inputs."""
+        """Learn the names of all inputs; `diagnose` makes their diagnosis in its own way."""
+        self._diagnose = diagnose
         self.inputs = inputs
         self.redactor = Redactor()
         self._facts = facts
@@ -88,14 +94,17 @@ class Bundle:
         yield "manifest.json", self._manifest(listed, diagnosis)
 
     def _diagnosis(self) -> Diagnosis:
+        make = self._diagnose or self._of_the_inputs
+        return redacted_by(self.redactor, make(), renamed=self._names)
+
+    def _of_the_inputs(self) -> Diagnosis:
         items = self.inputs.items
-        diagnosis = diagnose(
+        return diagnose(
             [item.path for item in items if not item.is_config],
             config=[item.path for item in items if item.is_config] or None,
             facts=self._facts,
             rules=self._rules,
         )
-        return redacted_by(self.redactor, diagnosis, renamed=self._names)
 
     def _manifest(self, listed: Sequence[object], diagnosis: Diagnosis) -> str:
         values = self.redactor.distinct
