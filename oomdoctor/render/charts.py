@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 HEIGHT = 340
 MOST_PLACES = 2000
+LEAST_NAMED = 0.08
+"""Share of the width from which on a stretch is named."""
 FONT = "system-ui, sans-serif"
 # placeholder -> the page's name of the colour; no colour of the page is one of these
 COLOURS = {
@@ -149,11 +151,13 @@ def _bands(made: Library, drawing: Drawing) -> None:
         source=source,
     )
     _hover(made, [drawn], [("phase", "@name")], "mouse")
+    for one in drawing.bands:
+        if one.end - one.start >= LEAST_NAMED * (drawing.right - drawing.left):
+            place = {"x": one.start, "y": 0, "x_offset": 4, "y_offset": 2}
+            made.add_layout(_label(one.name, colour="--soft", **place))
 
 
 def _lines(made: Library, drawing: Drawing, size: int) -> None:
-    models = import_module("bokeh.models")
-    items = []
     for number, one in enumerate(drawing.paths):
         places = thinned(one.places, MOST_PLACES)
         source = _source(one, places, size)
@@ -165,18 +169,6 @@ def _lines(made: Library, drawing: Drawing, size: int) -> None:
             x="x", y="y", line_color=colour, line_width=2, line_dash=dash, source=source
         )
         _hover(made, [drawn], [("", "@name"), ("", "@words"), ("at", "@at")], "vline")
-        items.append(models.LegendItem(label={"value": visible(one.name)}, renderers=[drawn]))
-    if len(items) > 1:
-        legend = models.Legend(
-            items=items,
-            orientation="horizontal",
-            click_policy="hide",
-            label_text_color=_OF["--ink"],
-            label_text_font=FONT,
-            background_fill_color=None,
-            border_line_color=None,
-        )
-        made.add_layout(legend, "below")
 
 
 def _source(path: DrawnPath, places: tuple[tuple[float, float], ...], size: int) -> Library:
@@ -204,12 +196,24 @@ def _moments(made: Library, drawing: Drawing) -> None:
     models = import_module("bokeh.models")
     middle = (drawing.left + drawing.right) / 2
     for one in drawing.moments:
-        line = {"line_color": _OF["--bad"], "line_width": 2}
+        colour = "--soft" if one.calm else "--bad"
+        line = {
+            "line_color": _OF[colour],
+            "line_width": 1 if one.calm else 2,
+            "line_dash": "dashed" if one.calm else "solid",
+        }
         made.add_layout(models.Span(location=one.x, dimension="height", **line))
         late = one.x > middle
         placed = {"text_align": "right" if late else "left", "x_offset": -6 if late else 6}
         made.add_layout(
-            _label(one.name, x=one.x, y=made.y_range.end, y_offset=-16, colour="--bad", **placed)
+            _label(
+                one.name,
+                x=one.x,
+                y=made.y_range.end,
+                y_offset=-16 * (one.row + 1),
+                colour=colour,
+                **placed,
+            )
         )
 
 

@@ -16,9 +16,12 @@ if TYPE_CHECKING:
     from oomdoctor.render.page import Curve, Plot, Section, Timeline
 
 Places = tuple[tuple[float, float], ...]
-ABOVE = 1.06
+ABOVE = 1.14
 """How much higher than its highest value a picture is."""
 MOST_MARKS = 24
+NEAR = 0.4
+"""Moments nearer than this share of the width have their names below one another."""
+ROWS = 4
 
 
 class Path(NamedTuple):
@@ -45,10 +48,12 @@ class Level(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """A place on the first axis that stands out, by name."""
+    """A place on the first axis that stands out, by name; `row` keeps names from one another."""
 
     name: str
     x: float
+    calm: bool = False
+    row: int = 0
 
 
 class Dot(NamedTuple):
@@ -154,8 +159,17 @@ def timeline_drawing(timeline: Timeline) -> Drawing:
         paths=paths,
         bands=tuple(Band(one.name, one.start, one.end) for one in timeline.phases),
         levels=tuple(Level(name, level) for name, level in timeline.levels),
-        moments=tuple(Moment(one.label, one.at) for one in timeline.marks[-MOST_MARKS:]),
+        moments=_moments(timeline, (right - left) * NEAR),
     )
+
+
+def _moments(timeline: Timeline, near: float) -> tuple[Moment, ...]:
+    found: list[Moment] = []
+    for one in sorted(timeline.marks[-MOST_MARKS:]):
+        before = found[-1] if found else None
+        row = (before.row + 1) % ROWS if before is not None and one.at - before.x < near else 0
+        found.append(Moment(one.label, one.at, one.calm, row))
+    return tuple(found)
 
 
 def stepped(places: Sequence[tuple[float, float]]) -> Places:

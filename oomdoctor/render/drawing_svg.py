@@ -26,6 +26,8 @@ class Tick(NamedTuple):
 
     at: float
     name: str
+    calm: bool = False
+    row: int = 0
 
 
 class Stripe(NamedTuple):
@@ -95,7 +97,7 @@ def picture_of(drawing: Drawing) -> Picture:
             Tick(across(at), name) for at, name in count_ticks(drawing.left, drawing.right)
         ),
         levels=tuple(Tick(up(one.y), one.name) for one in drawing.levels),
-        moments=tuple(Tick(across(one.x), one.name) for one in drawing.moments),
+        moments=tuple(Tick(across(one.x), one.name, one.calm, one.row) for one in drawing.moments),
         spots=tuple(Spot(across(one.x), up(one.y), one.good, one.label) for one in drawing.dots),
         words=drawing.words,
         ends=f"{number_words(drawing.left)} to {number_words(drawing.right)}",

@@ -142,10 +142,11 @@ class Stretch(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A moment of a time line, such as that of a failed request."""
+    """A moment of a time line, such as that of a failed request; a `calm` one is no failure."""
 
     at: float
     label: str
+    calm: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

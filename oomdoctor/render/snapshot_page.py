@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from oomdoctor.render.page import (
     Chart,
     ChartBar,
-    Curve,
-    CurvePoint,
     Figure,
     Page,
     Section,
@@ -22,6 +19,7 @@ from oomdoctor.render.snapshot_parts import (
     settings_section,
     waiting_section,
 )
+from oomdoctor.render.snapshot_pictures import flame_of, memory_timeline
 from oomdoctor.render.snapshot_words import (
     blocks_words,
     failure_sentence,
@@ -31,14 +29,12 @@ from oomdoctor.render.snapshot_words import (
     together_sentences,
 )
 from oomdoctor.render.words import percent
-from oomdoctor.snapshot.tree import tree_of
 from oomdoctor.units import format_count, format_size
 
 if TYPE_CHECKING:
     from oomdoctor.snapshot.balance import Balance
     from oomdoctor.snapshot.report import DeviceReport, SnapshotReport
 
-POINTS = 240
 SLACK = "Bytes of blocks are what was asked for in steps of 512 B; slack is in the replayed figures"
 
 
@@ -155,26 +151,7 @@ def _categories(device: DeviceReport, moment: Balance, what: str) -> Section:
         )
         if bars
         else None,
-        curve=_curve(device),
-    )
-
-
-def _curve(device: DeviceReport) -> Curve | None:
-    values, peak = device.curve, device.peak.moment
-    if device.events < 2:
-        return None
-    count = min(POINTS, len(values))
-    bounds = sorted({*(len(values) * at // count for at in range(count + 1)), peak, peak + 1})
-    points = tuple(
-        CurvePoint(
-            max(values[start:end]), "to the peak" if start <= peak else "after it", end - start
-        )
-        for start, end in pairwise(bounds)
-    )
-    return Curve(
-        caption="Memory in use over the events of the trace",
-        points=points,
-        top=format_size(max(values)),
+        timeline=memory_timeline(device),
     )
 
 
@@ -203,31 +180,8 @@ def _sites(moment: Balance, what: str) -> Section:
 
 
 def _tree(moment: Balance, what: str, report: SnapshotReport) -> Section | None:
-    nodes = tree_of(moment, report.stacks)
-    if not nodes:
-        return None
-    rows = tuple(
-        (
-            format_size(one.held_bytes),
-            percent(one.held_bytes / moment.held_bytes),
-            "· " * one.depth + " → ".join(_ends([short(frame) for frame in one.frames])),
-        )
-        for one in nodes
-    )
-    return Section(
-        title=f"By which calls {what}",
-        table=Table(
-            caption="Calls from the outermost inwards; what leads to less than 1 % is left out",
-            headers=("held", "share", "calls"),
-            rows=rows,
-            numeric=frozenset({0, 1}),
-        ),
-    )
-
-
-def _ends(words: list[str]) -> list[str]:
-    """Keep the first and the last calls of a long chain."""
-    return words if len(words) <= 3 else [words[0], "…", words[-1]]
+    flame = flame_of(moment, report.stacks)
+    return None if flame is None else Section(title=f"By which calls {what}", flame=flame)
 
 
 def _notes(report: SnapshotReport) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 GAP = "  "
 WIDEST = 100
 NARROWEST = 20
+HEIGHTS = {1: 5, 2: 2}
+"""Rows of each series by how many there are; one where there are more."""
 MOST_MARKS = 6
 STYLES = 4
 MARKS = ("▲", "^")
@@ -41,27 +43,36 @@ def timeline_lines(timeline: Timeline, theme: Theme) -> list[Line]:
     width = max(min(room, WIDEST), NARROWEST)
     lines = paragraph(timeline.caption, theme, first=INDENT, style="dim")
     blocks = BLOCKS if theme.unicode else ASCII_BLOCKS
+    high = HEIGHTS.get(len(shown), 1)
     for at, (one, end) in enumerate(zip(shown, ends, strict=True)):
-        drawn = "".join(_block(value, top, blocks) for value in _columns(one, left, right, width))
-        lines.append(
-            line(
-                f"{INDENT}{safe(one.name, theme):<{names}}{GAP}",
-                Span(drawn, f"bar{at % STYLES}"),
-                Span(f"{GAP}{end}", "dim"),
+        columns = _columns(one, left, right, width)
+        for row in reversed(range(high)):
+            name = safe(one.name, theme) if row == 0 else ""
+            drawn = "".join(_block(value, top, (row, high), blocks) for value in columns)
+            said = f"{GAP}{end}" if row == high - 1 else ""
+            lines.append(
+                line(
+                    f"{INDENT}{name:<{names}}{GAP}",
+                    Span(drawn, f"bar{at % STYLES}"),
+                    Span(said, "dim"),
+                )
             )
-        )
     margin = len(INDENT) + names + len(GAP)
     lines += _below(timeline, theme, left, right, (margin, width))
-    said = [f"{name}" for name, _ in timeline.levels]
-    said += [f"{one.label} at {number_words(one.at)}" for one in timeline.marks[-MOST_MARKS:]]
+    notes = [name for name, _ in timeline.levels]
+    notes += [f"{one.label} at {number_words(one.at)}" for one in timeline.marks[-MOST_MARKS:]]
     axis = f"{timeline.across} {number_words(left)} to {number_words(right)}".strip()
-    return lines + paragraph("; ".join([axis, *said]), theme, first=INDENT, style="dim")
+    return lines + paragraph("; ".join([axis, *notes]), theme, first=INDENT, style="dim")
 
 
-def _block(value: float | None, top: float, blocks: str) -> str:
+def _block(value: float | None, top: float, place: tuple[int, int], blocks: str) -> str:
+    """Return the sign of one row of a column; what is not zero is seen in the lowest row."""
     if value is None:
         return " "
-    return blocks[min(max(round(8 * value / top), 1 if value > 0 else 0), 8)]
+    row, high = place
+    eighths = round(8 * high * value / top) - 8 * row
+    least = 1 if value > 0 and row == 0 else 0
+    return blocks[min(max(eighths, least), 8)]
 
 
 def _columns(series: Series, left: float, right: float, width: int) -> list[float | None]:

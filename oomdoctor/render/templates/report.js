@@ -114,7 +114,7 @@
       place.hidden = false;
       try {
         await Bokeh.embed.embed_item(item);
-        for (const one of all(".still, .key", figure)) one.hidden = true;
+        for (const one of all(".still", figure)) one.hidden = true;
       } catch (error) {
         place.hidden = true;
         console.error(error);
