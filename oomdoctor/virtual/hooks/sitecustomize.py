@@ -7,6 +7,7 @@ patched when the program imports it:
   (inside/known_values.py).
 - `generate` of transformers asks the card whether all rows are finished. Here they are finished
   when the longest permitted length is reached.
+- What torch and safetensors save goes to a scratch folder (inside/files.py).
 - `broadcast_object_list` of torch.distributed sends pickled objects over the cards. Here they go
   through the store that the ranks share.
 """
@@ -100,11 +101,35 @@ def fit_torch(torch: Library) -> None:
         inside("known_values").follow_known_values(torch)
 
 
+SCRATCH: dict[str, Library] = {}
 NAME = "_oomdoctor_virtual"
+
+
+def apart(name: str) -> Callable[[Library], None]:
+    """Return a patch that keeps the program's files of tensors apart, where a folder is named."""
+
+    def patch(module: Library) -> None:
+        files = inside("files")
+        folder = os.environ.get("OOMDOCTOR_VIRTUAL_SCRATCH")
+        if folder and Path(folder).is_dir():
+            SCRATCH.setdefault(folder, files.Scratch(folder))
+            getattr(files, name)(module, SCRATCH[folder])
+
+    return patch
+
+
+def fit_and_keep_apart(torch: Library) -> None:
+    """Make both changes to torch."""
+    fit_torch(torch)
+    apart("keep_apart_torch")(torch)
+
+
 KEEP: list[Library] = []
 """What the library only borrows."""
 PATCHES: dict[str, Callable[[Library], None]] = {
-    "torch": fit_torch,
+    "torch": fit_and_keep_apart,
+    "safetensors": apart("read_apart_safetensors"),
+    "safetensors.torch": apart("keep_apart_safetensors"),
     "transformers.generation.utils": stop_at_the_longest_length,
     "torch.distributed.distributed_c10d": send_objects_through_the_store,
 }

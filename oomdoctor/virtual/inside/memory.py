@@ -56,7 +56,7 @@ class Card:
     def write(self, tensor: Library, values: Library) -> None:
         """Note the values of a tensor, or that they are not known (None)."""
         size = span(tensor)
-        if not 0 < size <= WIDE_LIMIT:
+        if not 0 < size <= max(LIMIT, limit(tensor)):
             return
         gaps = size != tensor.numel() * tensor.element_size()
         if gaps and tensor.dim() > 1 and len(tensor) <= MOST_ROWS:
