@@ -23,7 +23,7 @@ _LONGEST = 1000
 _DIGITS_OF_BYTES = 8  # a bare number this long counts bytes
 _WORDS = ("mem", "alloc", "reserved", "mib /", "rss", "vram")
 # The announcement of a failure states figures of another moment.
-_NO_SERIES = ("out of memory", "tried to allocate", "error", "total capacity", "killed process")
+_NO_SERIES = ("out of memory", "to allocate", "error", "total capacity", "killed process")
 _QUANTITIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "host",

@@ -41,6 +41,7 @@ ROWS = (
     ),
     boolean("run.first_step", "It failed in the first step (or before it)."),
     boolean("run.late_step", "It failed after many good steps (more than 20)."),
+    ratio("run.longest_rise", "Longest row of the failing batch / longest row before it."),
     ratio("run.progress", "Share of the planned steps done, from a progress line."),
     ratio("run.epoch", "Epoch at the failure."),
     boolean("run.epoch_boundary", "It failed at the end of an epoch or at a saving point."),

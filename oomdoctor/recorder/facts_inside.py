@@ -11,6 +11,7 @@ from oomdoctor.growth.book import Book
 from oomdoctor.growth.findings import DEVICE, findings
 from oomdoctor.growth.verdict import Kind
 from oomdoctor.recorder.bundle import messages_of
+from oomdoctor.recorder.facts_job import job_facts
 from oomdoctor.recorder.outcome import SUCCEEDED
 from oomdoctor.recorder.places import PROCESSES
 from oomdoctor.recorder.quoting import seen
@@ -39,6 +40,7 @@ def facts_inside(run: Run, outcome: Outcome, quoting: Quoting) -> Iterator[Fact]
     yield from _peaks(process, quoting)
     yield from _versions(run, process, quoting)
     yield from growth_facts(run, process, quoting)
+    yield from job_facts(run, process, quoting)
 
 
 def process_of_outcome(run: Run, outcome: Outcome) -> Process | None:

@@ -65,7 +65,8 @@ class OutOfMemory:
     """A refusal of memory, as the process saw it; `device` is None for memory of the host.
 
     `frames` are (file, function, line) from the innermost on; `folder` holds what was dumped.
-    `went_on` says that the process stepped afterwards.
+    `went_on` says that the process stepped afterwards. `rows`, `longest` and `tokens` are those of
+    the batch that was under way.
     """
 
     t: float
@@ -85,6 +86,9 @@ class OutOfMemory:
     frames: tuple[tuple[str, str, int], ...] = ()
     folder: str | None = None
     went_on: bool = False
+    rows: int | None = None
+    longest: int | None = None
+    tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,6 +268,9 @@ class _Maker:
                 text=text if isinstance(text, str) else None,
                 frames=tuple(_frame(one) for one in frames if len(one) == 3),
                 folder=f"oom-{self._dumps}",
+                rows=_whole(message.get("rows")),
+                longest=_whole(message.get("longest")),
+                tokens=_whole(message.get("tokens")),
             )
         )
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .meter import RecordingMeter
 
 Library: TypeAlias = Any
-_ALWAYS = 20
+_ALWAYS = 200
 _JUST_NOW = ("allocated_bytes", "reserved_bytes", "inactive_split_bytes", "rss_bytes", "cards")
 _TIMES = 200.0
 _LINES = 2000

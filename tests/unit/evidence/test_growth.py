@@ -157,3 +157,12 @@ def test_facts_are_registered_and_quoted() -> None:
 )
 def test_reading_never_raises(pieces: list[str]) -> None:
     read(clean(source_of_text(" ".join(pieces))))
+
+
+def test_warnings_of_one_refusal_are_no_series() -> None:
+    warning = (
+        "[W1130 22:56:56.57778{} CUDACachingAllocator.cpp:3933] memory allocation failed with "
+        "OOM on device 0 while trying to allocate 213909504 bytes (free: 133378868, total: 9)."
+    )
+
+    assert values("\n".join(warning.format(number) for number in range(3))) == {}
