@@ -90,16 +90,25 @@ def row(name: str, told: list[Told], *, leaks: bool) -> str:
     notices = [one.notice for one in told if one.notice is not None]
     off = sorted(abs(one.off) for one in told if one.off is not None)
     covered = [one.covered for one in told if one.covered is not None]
-    after = f"{median(alarms):.0%} ({min(alarms):.0%} to {max(alarms):.0%})" if alarms else ""
+    after = (
+        f"{percent(median(alarms))} ({percent(min(alarms))} to {percent(max(alarms))})"
+        if alarms
+        else ""
+    )
     cells = [
         f"{name}{'' if leaks else ' (no leak)'}",
         f"{len(alarms)} of {len(told)}",
         after,
         f"{len(notices)} of {len(told)}",
-        f"{median(off):.0%}" if leaks and off else "",
-        f"{sum(covered) / len(covered):.0%}" if leaks and covered else "",
+        percent(median(off)) if leaks and off else "",
+        percent(sum(covered) / len(covered)) if leaks and covered else "",
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def percent(share: float) -> str:
+    """Return a share as one reads it."""
+    return f"{100 * share:.0f} %"
 
 
 def look(series: Series, judge: Judge) -> Told:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 import click
 
 from oomdoctor.cli.lazy import Example, HelpWithExamples
+from oomdoctor.cli.options import output_options
 from oomdoctor.cli.run_options import seconds_of
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ class Asked(TypedDict):
     fail_on: tuple[Condition, ...]
     alert_file: str | None
     alert_command: str | None
+    format: str
+    output: str | None
+    force: bool
     color: str
     width: int | None
     quiet: bool
@@ -55,6 +59,7 @@ class Watch(HelpWithExamples):
         Example("oomdoctor watch", "the run that is being recorded, or the process on the card"),
         Example("oomdoctor watch 4711", "a process and its children, without a recorder"),
         Example("oomdoctor watch last --once", "a run that is over: when could one have known?"),
+        Example("oomdoctor watch last -f html -o growth.html", "its curves, to pass on"),
         Example("oomdoctor watch 4711 --fail-on leak --fail-on oom-in=30m", "end with status 1"),
     )
 
@@ -105,13 +110,14 @@ class Watch(HelpWithExamples):
     help="Call this with each alert as JSON on its input; no shell reads it.",
 )
 @click.option(
-    "--color",
-    type=click.Choice(["auto", "always", "never"]),
-    default="auto",
+    "-f",
+    "--format",
+    type=click.Choice(["text", "markdown", "html"]),
+    default="text",
     show_default=True,
-    help="Colour; auto obeys NO_COLOR and FORCE_COLOR, then asks the terminal.",
+    help="How the last page is written.",
 )
-@click.option("--width", metavar="N", type=click.IntRange(min=40), help="Columns of the last page.")
+@output_options
 @click.option("-q", "--quiet", is_flag=True, help="No screen; only what there is to say at last.")
 def command(**values: object) -> int:
     """Watch memory of a process, a card or a recorded run: does it grow, and until when?

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from oomdoctor.cli.exit_codes import ExitCode
-from oomdoctor.cli.output import say, theme_for, write_result
+from oomdoctor.cli.output import hand_over, say, theme_for
 from oomdoctor.cli.watch_alerts import AlertPlaces
 from oomdoctor.cli.watch_choice import source_for
 from oomdoctor.cli.watch_show import shows
@@ -16,6 +16,7 @@ from oomdoctor.render.text import paint
 from oomdoctor.render.watch_screen import Shown, screen
 
 if TYPE_CHECKING:
+    from oomdoctor.cli.pages import Wanted
     from oomdoctor.cli.watch import Asked
     from oomdoctor.cli.watch_show import Shows
     from oomdoctor.cli.watch_sources import Source
@@ -92,12 +93,24 @@ def watch(asked: Asked) -> int:
         code = ExitCode.INTERRUPTED
     watching.finish()
     if watching.last is not None and not asked["as_json"]:
-        theme = theme_for(color=asked["color"], width=asked["width"])
-        write_result(paint(screen(watching.last, theme), theme))
+        text = _written(watching.last, asked)
+        hand_over(text, path=asked["output"], force=asked["force"], quiet=asked["quiet"])
     elif watching.last is not None:
         for note in watching.last.notes:
             say(note)
     return int(ExitCode.FINDINGS if watching.is_due and asked["fail_on"] else code)
+
+
+def _written(shown: Shown, asked: Asked) -> str:
+    """Return the last page: as text it is the screen."""
+    if asked["format"] != "text":
+        from oomdoctor.cli.pages import written
+        from oomdoctor.render.watch_page import watch_page
+
+        return written(watch_page(shown), cast("Wanted", asked))
+    to_file = asked["output"] not in (None, "-")
+    theme = theme_for(color=asked["color"], width=asked["width"], to_file=to_file)
+    return paint(screen(shown, theme), theme)
 
 
 def _now() -> float:

@@ -72,7 +72,10 @@ class _Lines:
             loud = found.verdict.level > Level.QUIET
             if told == headline(found) or not (loud or told):
                 continue
-            if found.verdict.kind is Kind.EARLY:  # a rise that is in doubt for a moment
+            if found.verdict.kind in (
+                Kind.EARLY,
+                Kind.UNSURE,
+            ):  # a rise that is in doubt for a moment
                 continue
             self._told[place] = headline(found)
             say(f"{now}: {' '.join([headline(found) + '.', *sentences(found)])}")

@@ -35,6 +35,7 @@ class Course(Enum):
     """How a series goes on, as far as it is known."""
 
     EARLY = "too early"
+    UNSURE = "rising of late"
     LEVEL = "level"
     LEVELLED = "levelled off"
     TEETH = "rises and falls back"
@@ -83,7 +84,7 @@ def growth_of(points: Sequence[Point], *, least_bytes: int) -> Growth | None:
     before = _read(windows(points[: round(len(points) * _BEFORE)]), least_bytes)
     if before.course in (Course.RISING, Course.SLOWING):
         return found
-    return _as(found, Course.EARLY)
+    return _as(found, Course.UNSURE)
 
 
 def _read(seen: Sequence[Point], least_bytes: int) -> Growth:

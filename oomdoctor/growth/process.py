@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 Message: TypeAlias = "Mapping[str, Any]"  # what json.loads returns
 
 
+_ENDS = ("exit", "done")
+_BETWEEN = ("phase", "note", "fault")
+
+
 class PhasePeaks:
     """The peaks of a phase over all its times."""
 
@@ -53,6 +57,8 @@ class ProcessBook:
         self.sampled_device = Track()
         self.phases: dict[str, PhasePeaks] = {}
         self.host_bytes: int | None = None
+        self._held: tuple[Message, float] | None = None
+        """Steps that were summed up; told at the exit, their figures are those of the exit."""
         self.device_bytes: int | None = None
         """What is reserved, as it was told last; from outside what the driver says."""
 
@@ -84,7 +90,11 @@ class ProcessBook:
     def hear(self, message: Message, seconds: float) -> None:
         """Take a message of the process."""
         self.rank = number(message, "rank", self.rank)
-        match message.get("type"):
+        kind = message.get("type")
+        self._let_go(kind)
+        match kind:
+            case "step" if (number(message, "steps") or 1) > 1:
+                self._held = (message, seconds)
             case "step":
                 self._step(message, seconds)
             case "phase":
@@ -103,6 +113,15 @@ class ProcessBook:
                 self.is_out, self.oom_step = True, self.step
             case "exit" | "done":
                 self.ended = True
+                self.step = number(message, "number", self.step)
+
+    def _let_go(self, kind: object) -> None:
+        """Take the steps that were held back, unless the process ends with them."""
+        if self._held is None or kind in _BETWEEN:
+            return
+        held, self._held = self._held, None
+        if kind not in _ENDS:
+            self._step(*held)
 
     def _step(self, message: Message, seconds: float) -> None:
         step = number(message, "number")

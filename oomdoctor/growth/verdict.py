@@ -56,6 +56,7 @@ class Kind(Enum):
     PLATEAU = "plateau"
     STEADY = "steady"
     EARLY = "too-early"
+    UNSURE = "unsure"
 
 
 class Level(IntEnum):
@@ -183,9 +184,15 @@ def _cache(
     )
 
 
+_CALM = {
+    Course.LEVEL: Kind.STEADY,
+    Course.TEETH: Kind.STEADY,
+    Course.UNSURE: Kind.UNSURE,
+}
+
+
 def _calm(growth: Growth) -> Verdict:
-    flat = (Course.LEVEL, Course.TEETH)
-    kind = Kind.STEADY if growth.course in flat else Kind.PLATEAU
+    kind = _CALM.get(growth.course, Kind.PLATEAU)
     return Verdict(kind=kind, level=Level.QUIET, growth=growth)
 
 
@@ -214,8 +221,7 @@ def _records(points: Sequence[Point], *, since: float) -> list[int]:
 
 
 def _has_new_peak(points: Sequence[Point]) -> bool:
-    """Say whether the late half of the points has a peak that the first had not."""
-    middle = len(points) // 2
-    before = max((one.high for one in points[:middle]), default=0)
-    after = max((one.high for one in points[middle:]), default=0)
+    """Say whether a step of the late half took more, on top of what is kept, than any before."""
+    taken, middle = [one.high - one.low for one in points], len(points) // 2
+    before, after = max(taken[:middle], default=0), max(taken[middle:], default=0)
     return before > 0 and after > before * (1 + _NEW_PEAK)

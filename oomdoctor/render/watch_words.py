@@ -24,7 +24,9 @@ KINDS = {
     Kind.PLATEAU: "levelled off",
     Kind.STEADY: "steady",
     Kind.EARLY: "too early to tell",
+    Kind.UNSURE: "not sure yet",
 }
+_GROWS = {Kind.DEVICE_LEAK: "device memory grows", Kind.HOST_LEAK: "host memory grows"}
 _LONGEST = (
     "The peak rises with the longest batch so far; what is kept after a step does not."
     " This is no leak."
@@ -44,15 +46,18 @@ def subject(found: Finding) -> str:
 
 
 def headline(found: Finding) -> str:
-    """Return kind and subject; of a rise that may still end, that it is a suspicion."""
-    kind = KINDS[found.verdict.kind]
-    if found.verdict.kind is Kind.HOST_LEAK and found.verdict.level < Level.ALARM:
-        kind = "host memory grows"
-    elif found.verdict.kind is Kind.DEVICE_LEAK and found.verdict.level < Level.ALARM:
-        kind = "device memory grows"
-    elif found.verdict.kind is Kind.CARD_GROWTH and found.others:
-        kind = "others fill the card"
-    return f"{kind}: {subject(found)}"
+    """Return the kind with its subject."""
+    return f"{kind_words(found)}: {subject(found)}"
+
+
+def kind_words(found: Finding) -> str:
+    """Return the kind; a rise that may still end is not called a leak."""
+    kind = found.verdict.kind
+    if kind in _GROWS and found.verdict.level < Level.ALARM:
+        return _GROWS[kind]
+    if kind is Kind.CARD_GROWTH and found.others:
+        return "others fill the card"
+    return KINDS[kind]
 
 
 def sentences(found: Finding, *, is_over: bool = False) -> list[str]:
@@ -62,6 +67,8 @@ def sentences(found: Finding, *, is_over: bool = False) -> list[str]:
         return []
     if kind is Kind.LONGEST_BATCH:
         return [_LONGEST]
+    if kind is Kind.UNSURE:
+        return [f"It may rise: {format_size(growth.rise)} since {_moment(growth.since, found)}."]
     if kind in (Kind.STEADY, Kind.PLATEAU):
         return [_calm(found, growth)]
     told = [_rise(found, growth)]

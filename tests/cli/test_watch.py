@@ -220,6 +220,24 @@ def test_a_card_without_a_driver_is_a_failure_with_a_way_out(
     assert "`oomdoctor watch PID` watches host memory" in done.stderr.decode()
 
 
+@pytest.mark.parametrize(
+    ("form", "start", "curve"),
+    [("markdown", "## run 2026", "kept after a step"), ("html", "<!doctype html>", "<svg")],
+)
+def test_the_last_page_can_be_passed_on(
+    run_python: RunPython, tmp_path: Path, form: str, start: str, curve: str
+) -> None:
+    made = bundle(tmp_path, leaking(), rank=0)
+
+    done = watch(run_python, str(made), "-f", form, "-o", "page", cwd=tmp_path)
+
+    page = (tmp_path / "page").read_text(encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    assert page.startswith(start)
+    assert "device leak: rank 0 (4711)" in page
+    assert curve in page
+
+
 @pytest.fixture
 def growing(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process whose list grows by 4 MiB twenty times a second, until somebody ends it."""
