@@ -60,18 +60,18 @@ def command(**values: object) -> int:
 def _recorded(words: tuple[str, ...], settings: Settings) -> Ended:
     """Record the run, elsewhere where no bundle can be made here; without one if need be."""
     from oomdoctor.cli.output import say
-    from oomdoctor.recorder.recording import record
+    from oomdoctor.recorder.recording import NotRecordedError, record
 
     try:
         return record(words, settings)
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except NotRecordedError as error:
+        reason = error.message
     other = Path(tempfile.gettempdir()) / f"oomdoctor-{os.getuid()}" / "runs"
     say(f"oomdoctor: no bundle can be kept in {settings.runs} ({reason}); it is kept in {other}")
     try:
         return record(words, replace(settings, runs=other))
-    except OSError as error:
-        say(f"oomdoctor: nor there ({error.strerror or error}): the run is not recorded")
+    except NotRecordedError as error:
+        say(f"oomdoctor: nor there ({error.message}): the run is not recorded")
         _become(words)
 
 
@@ -99,8 +99,10 @@ def _conclude(ended: Ended, asked: Asked) -> None:
         if not asked["quiet"]:
             say(f"oomdoctor: {ended.folder}")
         return
-    from oomdoctor.cli.run_end import conclude, last_line
+    line = f"oomdoctor: not diagnosed - {ended.folder}"
+    with suppress(Exception):  # the exit code is that of the command, whatever becomes of us
+        from oomdoctor.cli.run_end import conclude, last_line
 
-    examined = conclude(ended.folder)
+        line = last_line(conclude(ended.folder))
     if not asked["quiet"]:
-        say(last_line(examined))
+        say(line)

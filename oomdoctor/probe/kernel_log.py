@@ -31,16 +31,13 @@ class KernelLog:
     """Follows the kernel's log from the moment on at which it is made."""
 
     def __init__(self, device: str = DEVICE) -> None:
-        """Go to the end of the log."""
+        """Go to the end of the log, if this user may read it."""
         self._file = -1
+        self.could_read = False
         with suppress(OSError):
             self._file = os.open(device, os.O_RDONLY | os.O_NONBLOCK)
             os.lseek(self._file, 0, os.SEEK_END)
-
-    @property
-    def may_read(self) -> bool:
-        """Whether this user may read it here."""
-        return self._file >= 0
+            self.could_read = True
 
     def lines(self) -> list[str]:
         """Return what has come since, of memory alone; the log is closed."""

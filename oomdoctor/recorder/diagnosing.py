@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomdoctor import pipeline
+from oomdoctor.errors import InputError
 from oomdoctor.facts.given import parse_given
 from oomdoctor.model.core import Failure
 from oomdoctor.record import dataclass
@@ -61,9 +62,7 @@ def examine(run: Run, wishes: Wishes | None = None) -> Examined:
     """Diagnose a run from its bundle."""
     wishes = wishes or Wishes()
     inputs, configs = parts_of(run)
-    gathered = pipeline.gather(
-        [*inputs, *wishes.inputs] or [""], config=[*configs, *wishes.configs] or None
-    )
+    gathered = _gathered([*inputs, *wishes.inputs], [*configs, *wishes.configs])
     outcome = outcome_of(run, gathered.failures)
     add_recorded(gathered, run, outcome)
     ruleset = pipeline.chosen_rules(
@@ -71,6 +70,16 @@ def examine(run: Run, wishes: Wishes | None = None) -> Examined:
     )
     book = pipeline.assemble(gathered, parse_given(wishes.facts))
     return Examined(run=run, outcome=outcome, diagnosis=pipeline.concluded(gathered, book, ruleset))
+
+
+def _gathered(inputs: list[str], configs: list[str]) -> Gathered:
+    """Read all; a run may have printed nothing, or what is no text."""
+    try:
+        return pipeline.gather(inputs or [""], config=configs or None)
+    except InputError as error:
+        gathered = pipeline.gather([""], config=configs or None)
+        gathered.notes.append(f"left out: {error.message}")
+        return gathered
 
 
 def parts_of(run: Run) -> tuple[list[str], list[str]]:

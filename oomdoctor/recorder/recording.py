@@ -14,16 +14,16 @@ import resource
 import signal
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from oomdoctor.probe import memory_groups, processes
-from oomdoctor.probe.kernel_log import KernelLog, journal_lines
+from oomdoctor.errors import OomdoctorError
+from oomdoctor.probe import processes
 from oomdoctor.record import dataclass, field
 from oomdoctor.recorder import command as commands
 from oomdoctor.recorder import places, run_file
 from oomdoctor.recorder.cards import cards_here, cards_told_by
 from oomdoctor.recorder.configs import copy_configs
+from oomdoctor.recorder.kernel import Kernel
 from oomdoctor.recorder.output_file import last_output
 from oomdoctor.recorder.progress import Progress
 from oomdoctor.recorder.sampling import Sampler
@@ -34,6 +34,7 @@ from oomdoctor.recorder.way_in import environment_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from oomdoctor.recorder.cards import Look
     from oomdoctor.recorder.signals import Received
@@ -43,6 +44,10 @@ _DRAIN_S = 10.0  # that output may take to be copied after the end of the comman
 _QUIET_S = 0.3  # without any more of it
 _LOOK_S = 0.02
 _MOST_SIGNALS = 100
+
+
+class NotRecordedError(OomdoctorError):
+    """No bundle can be made, so that the command was not started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,15 +84,19 @@ class Ended:
 
 
 def record(command: Sequence[str], settings: Settings) -> Ended:
-    """Run a command to its end; OSError where no bundle can be made."""
-    folder = places.new_bundle(settings.runs, command)
+    """Run a command to its end; NotRecordedError where no bundle can be made: nothing has run."""
     environ = {**os.environ, **settings.environment}
-    told = run_file.at_start(folder, command, environ=environ, virtual=settings.virtual)
-    run_file.write(folder, told)
+    try:
+        folder = places.new_bundle(settings.runs, command)
+        told = run_file.at_start(folder, command, environ=environ, virtual=settings.virtual)
+        run_file.write(folder, told)
+    except OSError as error:
+        raise NotRecordedError(error.strerror or str(error)) from error
     inside = environment_of(folder, settings.inside, base=environ) if settings.inject else environ
     with Signals() as signals:
         streams = Streams()
         copier = streams.start_copying(folder)
+        kernel = Kernel()
         try:
             pid = commands.start(
                 command, environment=inside, ends=streams.ends, mask=signals.before
@@ -102,7 +111,7 @@ def record(command: Sequence[str], settings: Settings) -> Ended:
         run = _Run(folder, command, pid, told, settings)
         status = run.wait(signals, streams)
         _drained(copier, folder)
-        run.end(status)
+        run.end(status, kernel)
     return Ended(folder=folder, exit_code=commands.shell_code(status), told=run.told)
 
 
@@ -122,15 +131,13 @@ class _Run:
         self._pid = pid
         self._settings = settings
         self._began = time.monotonic()
-        self._kernel = KernelLog()
-        self._kills = processes.kernel_kills()
-        self._since = time.time()
         self._cards = cards_here() if settings.look is None else cards_told_by(settings.look)
         self._sampler = Sampler(folder, pid, began=self._began, cards=self._cards)
         self._progress = Progress(folder, self._sampler)
         self._stopping: Stopping | None = None
         self._signals: list[dict[str, object]] = []
         self._silent = False
+        self._cards_told = False
         self._largest_bytes: int | None = None
         own = processes.stat(pid)
         told["process"] = {"pid": pid, "start": own.start_ticks if own else None}
@@ -140,8 +147,8 @@ class _Run:
 
     def wait(self, signals: Signals, streams: Streams) -> int:
         """Look at the command from time to time until it has ended; return how it did."""
-        cards_told = False
-        self._sampler.look()
+        with suppress(Exception):
+            self._sampler.look()
         while True:
             ended, status, use = os.wait4(self._pid, os.WNOHANG)
             if ended:
@@ -149,17 +156,21 @@ class _Run:
                 own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
                 self._largest_bytes = use.ru_maxrss << 10 if use.ru_maxrss > own else None
                 return status
-            self._sampler.look()
-            self._look_for_silence()
-            if not cards_told and self._cards is not None and self._cards.first:
-                cards_told = True
-                self.told["machine"] = run_file.machine_told(self._cards.first)
-                self._write()
+            with suppress(Exception):  # whatever becomes of us, the command goes on
+                self._look()
             received = signals.wait(self._sampler.wait_s() or _LOOK_S)
             if received is not None:
                 self._handle(received, streams)
 
-    def end(self, status: int) -> None:
+    def _look(self) -> None:
+        self._sampler.look()
+        self._look_for_silence()
+        if not self._cards_told and self._cards is not None and self._cards.first:
+            self._cards_told = True
+            self.told["machine"] = run_file.machine_told(self._cards.first)
+            self._write()
+
+    def end(self, status: int, kernel: Kernel) -> None:
         """Complete the bundle with how the command ended."""
         if self._cards is not None:
             self._cards.stop()
@@ -180,8 +191,9 @@ class _Run:
             self.told["last_output_s"] = round(now - printed, 1)
         if self._stopping is not None:
             self.told["stopped"] = True
-        self.told["kernel_kills"] = self._kernel_kills()
-        self._keep_kernel_lines(abnormal=code != 0)
+        with suppress(Exception):
+            self.told["kernel_kills"] = kernel.kills(self._sampler.groups)
+            kernel.keep_lines(self._folder, abnormal=code != 0)
         self._write()
 
     def _handle(self, received: Received, streams: Streams) -> None:
@@ -237,27 +249,6 @@ class _Run:
     def _note_silence(self, seconds: float) -> None:
         self.told["silence"] = self._progress.silence(seconds)
         self._write()
-
-    def _keep_kernel_lines(self, *, abnormal: bool) -> None:
-        lines = self._kernel.lines()
-        if not lines and abnormal and not self._kernel.may_read:
-            lines = journal_lines(self._since)
-        if lines:
-            with suppress(OSError):
-                text = "".join(f"{line}\n" for line in lines)
-                run_file.write_whole(self._folder / places.KERNEL_FILE, text)
-
-    def _kernel_kills(self) -> dict[str, int]:
-        """Return what the kernel killed for memory: on the machine, and in the run's own group."""
-        found: dict[str, int] = {}
-        now = processes.kernel_kills()
-        if now is not None and self._kills is not None:
-            found["machine"] = now - self._kills
-        for path, before in self._sampler.groups.items():
-            kills = memory_groups.look(Path(path)).kills
-            if kills is not None:
-                found["group"] = max(found.get("group", 0), kills - before)
-        return found
 
     def _write(self) -> None:
         with suppress(OSError):

@@ -88,9 +88,10 @@ class Sampler:
         if not (now or self._pace.is_due()):
             return
         self._pace.begin()
-        with suppress(OSError):
+        try:
             self._write(self._sample(now=now))
-        self._pace.end()
+        finally:
+            self._pace.end()
 
     def live(self) -> dict[int, Stat]:
         """Return the processes of the command that run, also those whose parents are gone."""
