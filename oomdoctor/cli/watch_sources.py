@@ -86,13 +86,13 @@ class BundleSource:
 
 
 def replayed(news: Sequence[News], book: Book) -> tuple[str, ...]:
-    """Read a run that is over in parts, and note when each alarm could first be raised."""
-    raised: dict[tuple[str, int | None, int | None], tuple[Finding, float]] = {}
+    """Read a run that is over in parts, and note when an alarm of each kind could be raised."""
+    raised: dict[tuple[str, str], tuple[Finding, float]] = {}
     for part in range(_PARTS):
         _put(news[len(news) * part // _PARTS : len(news) * (part + 1) // _PARTS], book)
         for found in findings(book):
             if found.verdict.level is Level.ALARM:
-                raised.setdefault((found.memory, found.pid, found.card), (found, book.seconds))
+                raised.setdefault(found.key[:2], (found, book.seconds))
     return tuple(_told(found, seconds, book) for found, seconds in raised.values())
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.growth.points import Track
-from oomdoctor.growth.process import ProcessBook, mappings, number
+from oomdoctor.growth.process import ProcessBook, figure, mappings, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,12 +61,13 @@ class Book:
         self.job_bytes: int | None = None
         self.available_bytes: int | None = None
         self.total_bytes: int | None = None
-        self._shares = False
+        self._shares: dict[int, int] = {}
+        """What is proportional of a process less what is resident, as it was seen last."""
 
     def hear(self, key: str, message: Message) -> None:
         """Take a message of the process that is known by this key."""
-        told = message.get("t", message.get("at"))
-        when = float(told) if isinstance(told, (int, float)) else self.seconds
+        told = figure(message, "t")
+        when = self.seconds if told is None else told
         if when > _YEARS:
             self.started = when if self.started is None else self.started
             when -= self.started
@@ -79,8 +80,8 @@ class Book:
 
     def see(self, sample: Message) -> None:
         """Take a sample from outside."""
-        told = sample.get("t")
-        when = float(told) if isinstance(told, (int, float)) else self.seconds
+        told = figure(sample, "t")
+        when = self.seconds if told is None else told
         self.seconds = max(self.seconds, when)
         self._see_host(sample.get("host"))
         self._see_processes(mappings(sample.get("processes")), when)
@@ -114,19 +115,29 @@ class Book:
         self._see_job(seen, when)
 
     def _see_job(self, seen: Sequence[Message], when: float) -> None:
-        """Add the processes up, each shared page once where that is known now and then."""
-        parts = [number(one, "pss_bytes") for one in seen]
-        self._shares = self._shares or any(one is not None for one in parts)
-        if not self._shares:
-            parts = [number(one, "rss_bytes") for one in seen]
-        known = [one for one in parts if one is not None]
-        if known:
-            self.job_bytes = sum(known)
-            self.job.add(when, when, self.job_bytes)
-        self._forget({number(one, "pid") for one in seen})
+        """Add the processes up, each shared page once where that is known now and then.
+
+        In between, a process has what it had then and what it has got since.
+        """
+        parts = []
+        for one in seen:
+            pid, resident, share = (number(one, name) for name in ("pid", "rss_bytes", "pss_bytes"))
+            if pid is not None and resident is not None:
+                if share is not None:
+                    self._shares[pid] = share - resident
+                parts.append(resident + self._shares.get(pid, 0))
+        if parts:
+            self.job_bytes = sum(parts)
+            if not self._shares or any("pss_bytes" in one for one in seen):
+                self.job.add(when, when, self.job_bytes)
+        here = {number(one, "pid") for one in seen}
+        if here:
+            self._forget(here)
 
     def _forget(self, here: set[int | None]) -> None:
         """Forget processes that are gone and told nothing themselves, such as loader workers."""
+        for pid in [one for one in self._shares if one not in here]:
+            del self._shares[pid]
         for key in [one for one in self.processes if one.startswith(OUTSIDE)]:
             if self.processes[key].pid not in here:
                 del self.processes[key]

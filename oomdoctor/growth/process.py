@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from oomdoctor.growth.points import Track
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
 Message: TypeAlias = "Mapping[str, Any]"  # what json.loads returns
 
 
+_MOST = 1 << 62
 _ENDS = ("exit", "done")
 _BETWEEN = ("phase", "note", "fault")
 
@@ -22,8 +22,6 @@ class PhasePeaks:
 
     def __init__(self) -> None:
         """Know of none."""
-        self.times = 0
-        self.seconds = 0.0
         self.device_bytes: int | None = None
         self.host_bytes: int | None = None
 
@@ -97,12 +95,7 @@ class ProcessBook:
                 self._held = (message, seconds)
             case "step":
                 self._step(message, seconds)
-            case "phase":
-                self._peaks(message)
-                peaks = self.phases[str(message.get("phase"))]
-                peaks.times += 1
-                peaks.seconds += float(number(message, "seconds") or 0)
-            case "peak":
+            case "phase" | "peak":
                 self._peaks(message)
             case "sample":
                 self._sample(message, seconds)
@@ -172,10 +165,16 @@ class ProcessBook:
 
 def number(message: Message, key: str, otherwise: int | None = None) -> int | None:
     """Return a whole number of a message, or what to take without one."""
+    value = figure(message, key)
+    return otherwise if value is None else int(value)
+
+
+def figure(message: Message, key: str) -> float | None:
+    """Return a number of a message; None where there is none, or no sensible one."""
     value = message.get(key)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return otherwise
-    return int(value) if isfinite(value) else otherwise
+        return None
+    return value if -_MOST < value < _MOST else None
 
 
 def highest(*values: int | None) -> int | None:

@@ -25,7 +25,6 @@ SPARKS = "▁▂▃▄▅▆▇█"
 ASCII_SPARKS = "_.-:=+*#"
 SPARK_CELLS = 12
 MOST_PROCESSES = 12
-MOST_QUIET = 6
 _MARKS = {Level.ALARM: "bad", Level.NOTICE: "aside", Level.QUIET: "good"}
 
 
@@ -47,34 +46,40 @@ def screen(shown: Shown, theme: Theme) -> list[Line]:
     state = f"{duration(book.seconds)}, {shown.state}"
     lines = [line(Span(safe(shown.title, theme), "heading"), Span(f"  {state}", "dim"))]
     lines += _verdicts(shown, theme)
-    lines += [BLANK, *_totals(book, theme)]
-    lines += _processes(book, theme)
-    lines += _phases(book, theme)
-    for note in shown.notes:
-        lines += [BLANK, *paragraph(note, theme, first=INDENT, style="dim")]
+    notes = [one for note in shown.notes for one in paragraph(note, theme, first=INDENT)]
+    for part in (_totals(book, theme), _processes(book, theme), _phases(book, theme), notes):
+        lines += [BLANK, *part] if part else []
     return lines
 
 
 def _verdicts(shown: Shown, theme: Theme) -> list[Line]:
-    findings, over = shown.findings, shown.is_over
-    loud = [one for one in findings if one.verdict.level > Level.QUIET]
-    quiet = [one for one in findings if one.verdict.level is Level.QUIET]
+    """Return a paragraph for each verdict; ranks of which the same is true share one."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for found in shown.findings:
+        verdict = found.verdict
+        place = (found.memory, verdict.kind, verdict.level, found.pid is None, found.others)
+        groups.setdefault(place, []).append(found)
+    loud = [one for one in groups.values() if one[0].verdict.level > Level.QUIET]
+    quiet = [one for one in groups.values() if one[0].verdict.level is Level.QUIET]
     lines: list[Line] = []
-    for found in loud:
-        role = _MARKS[found.verdict.level]
+    for group in loud:
+        role = _MARKS[group[0].verdict.level]
         mark = f"{theme.glyph(role)} "
-        lines.append(line(Span(f"{mark}{safe(headline(found), theme)}", role)))
-        text = " ".join(sentences(found, is_over=over))
+        lines.append(line(Span(f"{mark}{safe(_heading(group), theme)}", role)))
+        text = " ".join(sentences(group[0], is_over=shown.is_over))
         lines += paragraph(text, theme, first=" " * cells(mark))
-    for found in quiet[:MOST_QUIET]:
-        text = " ".join(sentences(found, is_over=over))
-        words = f"{headline(found)}. {text}".rstrip()
+    for group in quiet:
+        text = " ".join(sentences(group[0], is_over=shown.is_over))
+        words = f"{_heading(group)}. {text}".rstrip()
         lines += paragraph(words, theme, first=f"{theme.glyph('dot')} ", style="dim")
-    if len(quiet) > MOST_QUIET:
-        lines.append(line(Span(f"  and {len(quiet) - MOST_QUIET} more without growth", "dim")))
-    if not findings:
+    if not groups:
         lines.append(line(Span("  nothing to judge yet", "dim")))
     return lines
+
+
+def _heading(group: Sequence[Finding]) -> str:
+    more = len(group) - 1
+    return headline(group[0]) + (f" and {more} more like it" if more else "")
 
 
 def _totals(book: Book, theme: Theme) -> list[Line]:
@@ -108,7 +113,7 @@ def _processes(book: Book, theme: Theme) -> list[Line]:
     every = sorted(book.processes.values(), key=_order)
     if not every:
         return []
-    lines = [BLANK, heading("Processes")]
+    lines = [heading("Processes")]
     head = f"{'process':<18}  {'step':>8}  {'phase':<12}  {'on the card':<25}  {'on the host':<25}"
     lines.append(line(INDENT, Span(head.rstrip(), "dim")))
     lines += [_process(one, theme) for one in every[:MOST_PROCESSES]]
@@ -155,7 +160,7 @@ def _phases(book: Book, theme: Theme) -> list[Line]:
             peaks.setdefault(name, []).append(one)
     if not peaks:
         return []
-    lines = [BLANK, heading("Peaks by phase")]
+    lines = [heading("Peaks by phase")]
     wide = max(cells(name) for name in peaks)
     for name, found in peaks.items():
         device = max((one.device_bytes or 0 for one in found), default=0)
