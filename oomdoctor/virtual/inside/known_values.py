@@ -45,6 +45,8 @@ IN_PLACE = (
 FILLED = ("arange.start_out",)
 SELECTS = ("nonzero", "_unique2", "repeat_interleave.Tensor")
 CHOSEN = ("multinomial",)
+STEERING = frozenset((*unknown_values.SIZES, *unknown_values.CHOICES, *unknown_values.NUMBER_TESTS))
+"""What programs ask of activations to steer themselves by it."""
 KEEP: list[Library] = []
 """What torch only borrows: its library of operators ends with this list."""
 
@@ -69,6 +71,8 @@ class Follower:
         is_activation = self.is_activation(arguments[0])
         known = None if is_activation else self.values(arguments, named)
         result = self.kernel.call_boxed(keys, *arguments, **named)
+        if is_activation and self.name not in STEERING:
+            return result  # most of a program's work: nothing was known, nothing is asked
         if known is None:
             return self.assumed(arguments, result)
         if self.name in SELECTS:

@@ -59,7 +59,7 @@ class Card:
         if not 0 < size <= max(LIMIT, limit(tensor)):
             return
         gaps = size != tensor.numel() * tensor.element_size()
-        if gaps and tensor.dim() > 1 and len(tensor) <= MOST_ROWS:
+        if gaps and tensor.dim() > 1 and tensor.numel() <= MOST_ROWS * tensor.shape[-1]:
             # what lies between the rows of a view is not its own
             for row, own in zip(tensor, values if values is not None else tensor, strict=True):
                 self.write(row, None if values is None else own)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Library: TypeAlias = Any
 Part: TypeAlias = "tuple[tuple[int, ...], Library]"
 """The shape of one result, and its values where they are made up."""
+NUMBER_TESTS = ("eq.Tensor", "ne.Tensor", "eq.Scalar", "ne.Scalar")
 MOST_COLUMNS = 1024
 MOST_CHOICES = 1 << 17
 
@@ -114,7 +115,7 @@ def topk(
 
 def is_number_test(name: str, arguments: tuple[Library, ...]) -> bool | None:
     """Say what a test for NaN or infinity gives, None for any other comparison."""
-    if name not in ("eq.Tensor", "ne.Tensor", "eq.Scalar", "ne.Scalar"):
+    if name not in NUMBER_TESTS:
         return None
     one, other = arguments[0], arguments[1]
     if name.endswith("Scalar"):
