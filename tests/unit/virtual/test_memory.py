@@ -18,6 +18,7 @@ class View:
     dtype = type("BFloat16", (), {"is_floating_point": True, "is_complex": False})()
 
     def __init__(self, shape: tuple[int, ...], stride: tuple[int, ...], address: int = 0) -> None:
+        """Lie at an address."""
         self.shape = shape
         self.steps = stride
         self.address = address
@@ -41,9 +42,11 @@ class View:
         return self.address
 
     def __len__(self) -> int:
+        """Return the size of the first dimension."""
         return self.shape[0]
 
     def __iter__(self) -> Iterator[View]:
+        """Yield the parts along the first dimension."""
         for at in range(len(self)):
             yield View(self.shape[1:], self.steps[1:], self.address + 2 * at * self.steps[0])
 
