@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 News: TypeAlias = "tuple[str | None, dict[str, Any]]"
 RUNNING = "running"
 GONE = "ended"
-_PARTS = 50
+_VERDICTS = 400  # of processes; each takes some milliseconds
+_FEWEST_PARTS, _MOST_PARTS = 10, 50
 _MOST_READ = 64 << 20
 """Of a file at each look: a live screen has to go on."""
 
@@ -88,8 +89,10 @@ class BundleSource:
 def replayed(news: Sequence[News], book: Book) -> tuple[str, ...]:
     """Read a run that is over in parts, and note when an alarm of each kind could be raised."""
     raised: dict[tuple[str, str], tuple[Finding, float]] = {}
-    for part in range(_PARTS):
-        _put(news[len(news) * part // _PARTS : len(news) * (part + 1) // _PARTS], book)
+    processes = len({key for key, _ in news})
+    parts = min(_MOST_PARTS, max(_FEWEST_PARTS, _VERDICTS // max(processes, 1)))
+    for part in range(parts):
+        _put(news[len(news) * part // parts : len(news) * (part + 1) // parts], book)
         for found in findings(book):
             if found.verdict.level is Level.ALARM:
                 raised.setdefault(found.key[:2], (found, book.seconds))

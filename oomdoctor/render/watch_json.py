@@ -1,9 +1,11 @@
-"""A look of `oomdoctor watch` as one line of JSON."""
+"""A look of `oomdoctor watch` as one line of JSON; the schema is docs/watch.schema.json."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
+
+from oomdoctor import __version__
 
 if TYPE_CHECKING:
     from oomdoctor.growth.book import Book
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
     from oomdoctor.growth.process import ProcessBook
     from oomdoctor.render.watch_screen import Shown
 
-SCHEMA = 1
+SCHEMA_VERSION = 1
 
 
 def look_json(shown: Shown) -> str:
@@ -20,7 +22,8 @@ def look_json(shown: Shown) -> str:
     book = shown.book
     return json.dumps(
         _known(
-            schema=SCHEMA,
+            schema_version=SCHEMA_VERSION,
+            oomdoctor=__version__,
             watched=shown.title,
             state=shown.state,
             seconds=round(book.seconds, 3),

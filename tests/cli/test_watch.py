@@ -6,62 +6,23 @@ import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import jsonschema
 import pytest
+
+from tests.cli.watched import MIB, bundle, leaking, steady
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
     from subprocess import CompletedProcess
 
     RunPython = Callable[..., CompletedProcess[bytes]]
 
-MIB = 1 << 20
-GIB = 1 << 30
-START = 1_796_000_000.0
-CARD = {"type": "cards", "cards": [{"index": 0, "name": "A card", "total_bytes": 16 * GIB}]}
+ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal and /proc")
-
-
-def step(number: int, kept: int, *, peak: int | None = None, host: int = GIB) -> dict[str, Any]:
-    return {
-        "type": "step",
-        "t": START + number / 2,
-        "number": number,
-        "phase": "train step",
-        "allocated_bytes": kept,
-        "peak_allocated_bytes": peak or kept + 2 * GIB,
-        "reserved_bytes": 4 * GIB,
-        "peak_reserved_bytes": 4 * GIB,
-        "rss_bytes": host,
-    }
-
-
-def bundle(
-    folder: Path, events: list[dict[str, Any]], *, running: bool = False, rank: int | None = None
-) -> Path:
-    """Write the bundle of a run with one process; the recorder of a running one is this test."""
-    made = folder / "20261130-120000-train"
-    process = made / "processes" / "4711-1"
-    process.mkdir(parents=True)
-    run: dict[str, Any] = {"schema": 1, "started": "2026-11-30T00:53:20+00:00"}
-    run |= {"recorder": {"pid": os.getpid()}} if running else {"ended": "x", "outcome": "killed"}
-    (made / "run.json").write_text(json.dumps(run), encoding="utf-8")
-    (made / "samples.jsonl").write_text("", encoding="utf-8")
-    lines = [{"pid": 4711, "rank": rank, "t": START, **one} for one in [CARD, *events]]
-    text = "".join(json.dumps(one) + "\n" for one in lines)
-    (process / "events.jsonl").write_text(text, encoding="utf-8")
-    return made
-
-
-def leaking(count: int = 200) -> list[dict[str, Any]]:
-    return [step(number, GIB + 40 * MIB * number) for number in range(1, count + 1)]
-
-
-def steady(count: int = 200) -> list[dict[str, Any]]:
-    return [step(number, GIB) for number in range(1, count + 1)]
 
 
 def watch(run_python: RunPython, *arguments: str, cwd: Path) -> CompletedProcess[bytes]:
@@ -127,6 +88,8 @@ def test_a_look_is_a_line_of_json(run_python: RunPython, tmp_path: Path) -> None
     done = watch(run_python, str(made), "--json", "--once", cwd=tmp_path)
 
     look = json.loads(done.stdout)
+    schema = json.loads((ROOT / "docs" / "watch.schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(look, schema)
     worst = look["verdicts"][0]
     assert look["processes"][0]["step"] == 200
     assert (worst["kind"], worst["level"], worst["rank"]) == ("device-leak", "alarm", 3)
@@ -218,6 +181,55 @@ def test_a_card_without_a_driver_is_a_failure_with_a_way_out(
 
     assert done.returncode == 3
     assert "`oomdoctor watch PID` watches host memory" in done.stderr.decode()
+
+
+SMI = """#!{python}
+import sys
+if any("compute-apps" in one for one in sys.argv):
+    print("GPU-1, {pid}, python, 3000")
+    print("GPU-1, 4194302, other, 500")
+else:
+    print("0, GPU-1, NVIDIA L4, 23034, 3510, 19524, Disabled")
+"""
+
+
+def with_card(folder: Path, pid: int) -> dict[str, str]:
+    """Put an nvidia-smi there that tells of a card with this process on it, and another one."""
+    program = folder / "bin" / "nvidia-smi"
+    program.parent.mkdir()
+    program.write_text(SMI.format(python=sys.executable, pid=pid), encoding="utf-8")
+    program.chmod(0o755)
+    return {"PATH": str(program.parent)}
+
+
+def test_a_card_is_watched_with_all_its_processes(run_python: RunPython, tmp_path: Path) -> None:
+    call = ("-m", "oomdoctor", "watch", "--gpu", "0", "--once", "--json")
+
+    done = run_python(*call, cwd=tmp_path, environment=with_card(tmp_path, os.getpid()))
+
+    look = json.loads(done.stdout)
+    schema = json.loads((ROOT / "docs" / "watch.schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(look, schema)
+    (card,) = look["devices"]
+    own = next(one for one in look["processes"] if one["pid"] == os.getpid())
+    assert (card["total_bytes"], card["used_bytes"]) == (23034 * MIB, 3510 * MIB)
+    assert own["device_bytes"] == 3000 * MIB
+    assert own["host_bytes"] > 0
+
+
+def test_where_several_processes_use_a_card_one_has_to_be_named(
+    run_python: RunPython, tmp_path: Path
+) -> None:
+    environment = with_card(tmp_path, os.getpid())
+
+    several = run_python("-m", "oomdoctor", "watch", cwd=tmp_path, environment=environment)
+    no_card = run_python(
+        "-m", "oomdoctor", "watch", "--gpu", "3", cwd=tmp_path, environment=environment
+    )
+
+    assert several.returncode == no_card.returncode == 2
+    assert f"2 processes use a card: {os.getpid()} (python), 4194302" in several.stderr.decode()
+    assert "there is no card 3" in no_card.stderr.decode()
 
 
 @pytest.mark.parametrize(
