@@ -12,22 +12,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomdoctor.record import NamedTuple
-from oomdoctor.render.drawing import thinned
-from oomdoctor.render.escape import visible
+from oomdoctor.render.drawing import readings, thinned
+from oomdoctor.render.escape import shorten, visible
 from oomdoctor.render.ticks import number_words, unit_of
-from oomdoctor.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from oomdoctor.extras import Library
     from oomdoctor.render.drawing import Drawing
-    from oomdoctor.render.drawing import Path as DrawnPath
 
 HEIGHT = 340
 MOST_PLACES = 2000
 LEAST_NAMED = 0.08
 """Share of the width from which on a stretch is named."""
+SIGNS_WIDE = 80
+"""How many letters the width has room for at least."""
 FONT = "system-ui, sans-serif"
 # placeholder -> the page's name of the colour; no colour of the page is one of these
 COLOURS = {
@@ -135,53 +135,69 @@ def _bands(made: Library, drawing: Drawing) -> None:
     source = {
         "left": [one.start for one in drawing.bands],
         "right": [one.end for one in drawing.bands],
-        "name": [visible(one.name) for one in drawing.bands],
         "fill": [0.9 if at % 2 else 0.0 for at in range(len(drawing.bands))],
     }
-    top = made.y_range.end
-    drawn = made.quad(
+    made.quad(
         left="left",
         right="right",
         bottom=0,
-        top=top,
+        top=made.y_range.end,
         fill_color=_OF["--panel"],
         fill_alpha="fill",
         line_color=None,
         level="underlay",
         source=source,
     )
-    _hover(made, [drawn], [("phase", "@name")], "mouse")
     for one in drawing.bands:
-        if one.end - one.start >= LEAST_NAMED * (drawing.right - drawing.left):
+        share = (one.end - one.start) / (drawing.right - drawing.left)
+        if share >= LEAST_NAMED:
             place = {"x": one.start, "y": 0, "x_offset": 4, "y_offset": 2}
-            made.add_layout(_label(one.name, colour="--soft", **place))
+            name = shorten(visible(one.name), int(SIGNS_WIDE * share), mark="…")
+            made.add_layout(_label(name, colour="--soft", **place))
 
 
 def _lines(made: Library, drawing: Drawing, size: int) -> None:
     for number, one in enumerate(drawing.paths):
         places = thinned(one.places, MOST_PLACES)
-        source = _source(one, places, size)
+        source = {"x": [x for x, _ in places], "y": [y / size for _, y in places]}
         colour = _OF[f"--line{number % LINES}"]
         if one.filled:
-            made.varea(x="x", y1=0, y2="y", fill_color=colour, fill_alpha=0.25, source=source)
+            made.varea(
+                x="x",
+                y1=0,
+                y2="y",
+                fill_color=colour,
+                fill_alpha=0.25,
+                source=_source(source),
+            )
         dash = DASHES[number % LINES]
-        drawn = made.line(
-            x="x", y="y", line_color=colour, line_width=2, line_dash=dash, source=source
+        made.line(
+            x="x", y="y", line_color=colour, line_width=2, line_dash=dash, source=_source(source)
         )
-        _hover(made, [drawn], [("", "@name"), ("", "@words"), ("at", "@at")], "vline")
+    if drawing.paths and not drawing.dots:
+        _readings(made, drawing, size)
 
 
-def _source(path: DrawnPath, places: tuple[tuple[float, float], ...], size: int) -> Library:
-    models = import_module("bokeh.models")
-    return models.ColumnDataSource(
-        {
-            "x": [x for x, _ in places],
-            "y": [y / size for _, y in places],
-            "name": [visible(path.name)] * len(places),
-            "words": [format_size(y) for _, y in places],
-            "at": [number_words(x) for x, _ in places],
-        }
-    )
+def _source(columns: dict[str, list[float]] | dict[str, list[str]]) -> Library:
+    return import_module("bokeh.models").ColumnDataSource(columns)
+
+
+def _readings(made: Library, drawing: Drawing, size: int) -> None:
+    """Tell what every line and stretch is at the place that is pointed at, in one box."""
+    read = readings(drawing)
+    columns: dict[str, Library] = {
+        "x": list(read.places),
+        "y": [y / size for y in read.heights],
+        "at": [number_words(x) for x in read.places],
+    }
+    tips = []
+    for number, (name, words) in enumerate(read.rows):
+        columns[f"row{number}"] = list(words)
+        tips.append((visible(name), f"@row{number}"))
+    drawn = made.line(x="x", y="y", line_alpha=0, line_width=12, source=_source(columns))
+    _hover(made, [drawn], [*tips, (visible(drawing.across) or "at", "@at")], "vline")
+    across = {"dimensions": "height", "line_color": _OF["--soft"], "line_alpha": 0.6}
+    made.add_tools(import_module("bokeh.models").CrosshairTool(visible=False, **across))
 
 
 def _levels(made: Library, drawing: Drawing, size: int) -> None:

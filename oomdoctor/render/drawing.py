@@ -5,10 +5,14 @@ The SVG of a page and the charts of the library are made from the same drawing.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from oomdoctor.record import NamedTuple, dataclass
+from oomdoctor.render.escape import visible
+from oomdoctor.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -196,3 +200,33 @@ def thinned(places: Places, most: int) -> Places:
         high = max(held, key=lambda one: one[1][1])
         found += [places[at] for at in sorted({held[0][0], low[0], high[0], held[-1][0]})]
     return tuple(found)
+
+
+class Readings(NamedTuple):
+    """What can be read off a drawing: places, the height of its first line there, rows of words."""
+
+    places: tuple[float, ...]
+    heights: tuple[float, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def readings(drawing: Drawing, most: int = 1000) -> Readings:
+    """Return what every line, and the stretch, is at each of at most `most` places."""
+    known = sorted({x for one in drawing.paths for x, _ in thinned(one.places, most)})
+    places = known[:: max(1, -(-len(known) // most))]
+    rows, heights = [], [0.0] * len(places)
+    for number, path in enumerate(drawing.paths):
+        values = [_at(path.places, x) for x in places]
+        rows.append((path.name, tuple("" if y is None else format_size(y) for y in values)))
+        heights = [y or 0.0 for y in values] if number == 0 else heights
+    if drawing.bands:
+        starts = [one.start for one in drawing.bands]
+        names = (drawing.bands[max(bisect_right(starts, x) - 1, 0)].name for x in places)
+        rows.append(("phase", tuple(visible(name) for name in names)))
+    return Readings(tuple(places), tuple(heights), tuple(rows))
+
+
+def _at(places: Places, x: float) -> float | None:
+    """Return the height of a line at a place; None before it begins."""
+    at = bisect_right(places, x, key=itemgetter(0))
+    return places[at - 1][1] if at else None

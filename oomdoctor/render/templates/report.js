@@ -100,6 +100,9 @@
   const data = document.getElementById("charts");
   if (!data || !globalThis.Bokeh) return;
   const dark = matchMedia("(prefers-color-scheme: dark)");
+  const deep = (node) => all("*", node).flatMap(
+    (one) => [one, ...(one.shadowRoot ? deep(one.shadowRoot) : [])],
+  );
   const draw = async () => {
     const look = getComputedStyle(root);
     const plain = JSON.parse(data.textContent);
@@ -114,6 +117,10 @@
       place.hidden = false;
       try {
         await Bokeh.embed.embed_item(item);
+        for (const one of deep(place)) {
+          // a finger that moves up or down scrolls the page, also where it is on a chart
+          if (one.classList.contains("bk-events")) one.style.touchAction = "pan-y pinch-zoom";
+        }
         for (const one of all(".still", figure)) one.hidden = true;
       } catch (error) {
         place.hidden = true;
@@ -122,6 +129,16 @@
     }
     root.dataset.charts = "drawn";
   };
+  /* What a chart says at the pointer stands in a box of its own, whose words the page cannot reach. */
+  new MutationObserver((changes) => {
+    for (const node of changes.flatMap((one) => [...one.addedNodes])) {
+      if (!node.classList?.contains("bk-Tooltip") || !node.shadowRoot) continue;
+      const style = document.createElement("style");
+      style.textContent = ".bk-tooltip-row-label { color: inherit; opacity: .8; white-space: nowrap; }"
+        + " .bk-tooltip-row-value { white-space: normal; }";
+      node.shadowRoot.append(style);
+    }
+  }).observe(document.body, { childList: true });
   dark.addEventListener("change", draw);
   draw();
 })();
