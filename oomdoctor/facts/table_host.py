@@ -51,6 +51,7 @@ ROWS = (
     size("host.tasks_largest", "What the largest of them holds."),
     size("host.all_resident", "What all processes of the table hold."),
     size("host.address_limit", "Limit of the address space.", obtain="ulimit -v", cost_s=2),
+    size("host.address_used", "Most address space that a process of the run had mapped."),
     boolean("host.overcommit_strict", "The kernel refuses what it could not back (mode 2)."),
     boolean("host.fork_failed", "A new process could not be started for want of memory."),
     boolean(

@@ -13,6 +13,7 @@ from oomdoctor.record import dataclass
 PROC = "/proc"
 _SHORTEST = 22  # fields of `stat` behind the name that are read here
 _NAMES = {
+    "VmPeak": "peak_address_bytes",
     "VmHWM": "peak_resident_bytes",
     "VmRSS": "resident_bytes",
     "RssAnon": "anonymous_bytes",
@@ -49,6 +50,7 @@ class HostUse:
     anonymous_bytes: int | None = None
     shared_memory_bytes: int | None = None
     swapped_bytes: int | None = None
+    peak_address_bytes: int | None = None
     threads: int | None = None
 
 
@@ -158,6 +160,12 @@ def memory_info() -> dict[str, int]:
         with suppress(ValueError, IndexError):
             found[key] = int(rest.split()[0]) << 10
     return found
+
+
+def overcommit_mode() -> int | None:
+    """Return how the kernel treats requests that it could not back: 2 is strict."""
+    text = _text(f"{PROC}/sys/vm/overcommit_memory").strip()
+    return int(text) if text.isdecimal() else None
 
 
 def _text(path: str) -> str:

@@ -116,7 +116,8 @@ def join_output(run: Run) -> None:
 def add_recorded(gathered: Gathered, run: Run, outcome: Outcome) -> None:
     """Add what was recorded to what the files say: facts, and failures that no file shows."""
     quoting = Quoting(run.folder)
-    said = {fact.key for fact in gathered.facts}
+    of_failures = (fact for one in gathered.failures for fact in one.facts)
+    said = {fact.key for fact in (*gathered.facts, *of_failures)}
     facts = [*facts_inside(run, outcome, quoting), *facts_outside(run, outcome, quoting)]
     gathered.facts += _not_said(facts, said)
     if not any(one.kind in _MEMORY and not one.consequence for one in gathered.failures):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from oomdoctor.recorder.quoting import Quoting
 
 _KILLED_CODE = 128 + signal.SIGKILL
+_STRICT = 2  # of vm.overcommit_memory
 _PLENTY = 0.2  # of memory available: no killer of user space looks at less
 
 
@@ -33,30 +34,36 @@ def facts_outside(run: Run, outcome: Outcome, quoting: Quoting) -> Iterator[Fact
     last = next((one for one in reversed(run.samples) if one.host), None)
     if last is not None:
         yield from _host(last, quoting)
-    limit = _address_limit(run, quoting)
-    if limit is not None:
-        yield limit
+    machine = run.told.get("machine")
+    mode = machine.get("overcommit_mode") if isinstance(machine, dict) else None
+    if isinstance(mode, int):
+        strict = mode == _STRICT
+        yield holds("host.overcommit_strict", quoting.run("overcommit_mode"), value=strict)
+    yield from _address_space(run, quoting)
     yield from _cards(run, quoting)
 
 
-def _address_limit(run: Run, quoting: Quoting) -> Fact | None:
-    """Return the tightest limit of an address space of a process of the run."""
-    name = "address_limit_bytes"
+def _address_space(run: Run, quoting: Quoting) -> Iterator[Fact]:
+    """Yield the limit of the address space of the process that came nearest to its own."""
+    limit, used = "address_limit_bytes", "peak_address_bytes"
     found = [
-        (one[name], sample.line)
+        (one[used] / one[limit], one[limit], one[used], sample.line)
         for sample in run.samples
         for one in sample.processes
-        if isinstance(one.get(name), int)
+        if isinstance(one.get(limit), int) and one[limit] and isinstance(one.get(used), int)
     ]
-    if not found:
-        return None
-    value, line = min(found)
-    return seen("host.address_limit", value, quoting.sample(line, name))
+    if found:
+        _, bound, mapped, line = max(found)
+        yield seen("host.address_limit", bound, quoting.sample(line, limit))
+        yield seen("host.address_used", mapped, quoting.sample(line, used))
 
 
 def _end(run: Run, outcome: Outcome, quoting: Quoting) -> Iterator[Fact]:
     if run.exit_code == _KILLED_CODE:
         yield holds("host.killed", quoting.run("exit_code"))
+    elif run.exit_code is not None and run.kills("machine") == 0:
+        source = "the exit code tells of no kill, and the kernel killed nothing for memory"
+        yield holds("host.killed", quoting.run("exit_code"), source=source, value=False)
     if run.kills("machine") == 0:
         source = "the kernel's count of what it killed for memory did not rise"
         yield holds("host.oom_kill", quoting.run("machine"), source=source, value=False)

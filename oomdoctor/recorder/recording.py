@@ -175,6 +175,8 @@ class _Run:
         if self._cards is not None:
             self._cards.stop()
         self._sampler.close()
+        with suppress(Exception):
+            self._look_for_silence()
         code = os.waitstatus_to_exitcode(status)
         printed = last_output(self._folder)
         now = time.time()

@@ -47,6 +47,7 @@ def machine_told(devices: Sequence[Device] = ()) -> dict[str, object]:
         "host_bytes": info.get("MemTotal"),
         "swap_bytes": info.get("SwapTotal"),
         "processors": os.cpu_count(),
+        "overcommit_mode": processes.overcommit_mode(),
         "system": f"{platform.system()} {platform.release()}",
         "cards": [
             {"index": one.index, "name": one.name, "uuid": one.uuid, "total_bytes": one.total_bytes}

@@ -24,22 +24,32 @@ if TYPE_CHECKING:
     from oomdoctor.recorder.cards import Cards
 
 EACH_S = 1.0
-_SHARES = 500  # a look, its figures written, takes a five-hundredth of the time at most
-_PAGE_SHARES = 1000  # so does the walk through page tables, which halts the process meanwhile
+_FIRST_S = 0.1
+_SHARES = 400  # a sample, with all that is looked at for it, takes a four-hundredth of the time
+_SEARCH_SHARES = 1000
+_PAGE_SHARES = 1000  # of these; the walk through page tables halts the process meanwhile
+_CREDIT_S = 0.03
 _MOST_PROCESSES = 512
 _RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Paced:
-    """Says when it is time for something again, so that it takes but a share of all time."""
+    """Says when it is time for something again, so that it takes but a share of all time.
+
+    It is time more often at first, and a little may be spent at once: a command may be over within
+    a second.
+    """
 
     def __init__(self, shares: int, least_s: float = EACH_S) -> None:
         """Let it be time at once."""
         self._shares = shares
         self._least_s = least_s
+        self._first_s = _FIRST_S
+        self._since = time.monotonic()
         self._next = 0.0
         self._began = 0.0
+        self._spent = -_CREDIT_S
 
     def is_due(self) -> bool:
         """Say whether it is time."""
@@ -51,8 +61,10 @@ class Paced:
 
     def end(self) -> None:
         """Note that it is done."""
-        took = time.thread_time() - self._began
-        self._next = time.monotonic() + max(self._least_s, self._shares * took)
+        self._spent += time.thread_time() - self._began
+        least_s = min(self._least_s, self._first_s)
+        self._first_s *= 2
+        self._next = max(time.monotonic() + least_s, self._since + self._shares * self._spent)
 
     def wait_s(self) -> float:
         """Return how long it is until it is time."""
@@ -72,7 +84,7 @@ class Sampler:
         self._path = folder / SAMPLES_FILE
         self._ranks: dict[int, int | None] = {}
         self._pace = Paced(_SHARES)
-        self._search = Paced(_SHARES)
+        self._search = Paced(_SEARCH_SHARES)
         self._pages = Paced(_PAGE_SHARES, least_s=5 * EACH_S)
         self._file = -1
         with suppress(OSError):
@@ -168,9 +180,12 @@ class Sampler:
             "swapped_bytes": use.swapped_bytes or None,
             "threads": use.threads,
         }
+        limit = processes.address_limit_bytes(pid)
+        if limit is not None:
+            found["address_limit_bytes"] = limit
+            found["peak_address_bytes"] = use.peak_address_bytes
         if pages:
             found["pss_bytes"] = processes.proportional_bytes(pid)
-            found["address_limit_bytes"] = processes.address_limit_bytes(pid)
         return {name: value for name, value in found.items() if value is not None}
 
     def _rank(self, pid: int) -> int | None:
