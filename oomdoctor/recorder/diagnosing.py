@@ -12,17 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomdoctor import pipeline
-from oomdoctor.errors import InputError
+from oomdoctor.errors import InputError, OomdoctorError
 from oomdoctor.facts.given import parse_given
 from oomdoctor.model.core import Failure
 from oomdoctor.record import dataclass
-from oomdoctor.recorder.facts_inside import facts_inside
+from oomdoctor.recorder.facts_inside import facts_inside, process_of_outcome
 from oomdoctor.recorder.facts_outside import facts_outside
 from oomdoctor.recorder.outcome import KERNEL_KILL, Outcome, outcome_of
 from oomdoctor.recorder.output_file import read_output
-from oomdoctor.recorder.places import CONFIGS, KERNEL_FILE, OUTPUT_FILE
+from oomdoctor.recorder.places import CONFIGS, KERNEL_FILE, OUTPUT_FILE, PROCESSES
 from oomdoctor.recorder.quoting import Quoting
 from oomdoctor.recorder.refusals import failures_inside
+from oomdoctor.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
     from oomdoctor.recorder.bundle import Run
 
 _MEMORY = ("gpu-oom", "host-oom", "shm")
-_SUMMARY = "memory_summary.txt"
+SNAPSHOT_FILE = "snapshot.pickle"
+LARGEST_SNAPSHOT_BYTES = 256 << 20
+"""A larger one takes longer to read than people wait at the end of a run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +67,7 @@ def examine(run: Run, wishes: Wishes | None = None) -> Examined:
     inputs, configs = parts_of(run)
     gathered = _gathered([*inputs, *wishes.inputs], [*configs, *wishes.configs])
     outcome = outcome_of(run, gathered.failures)
-    add_recorded(gathered, run, outcome)
+    _add_recorded(gathered, run, outcome)
     ruleset = pipeline.chosen_rules(
         wishes.rules, preview=wishes.preview, select=wishes.select, ignore=wishes.ignore
     )
@@ -113,19 +116,47 @@ def join_output(run: Run) -> None:
             one.unlink()
 
 
-def add_recorded(gathered: Gathered, run: Run, outcome: Outcome) -> None:
-    """Add what was recorded to what the files say: facts, and failures that no file shows."""
+def _add_recorded(gathered: Gathered, run: Run, outcome: Outcome) -> None:
+    """Add what was recorded to what the files say: facts, failures that no file shows, a snapshot.
+
+    A series that does not rise gives way to that of the snapshot, which names what is kept.
+    """
     quoting = Quoting(run.folder)
     of_failures = (fact for one in gathered.failures for fact in one.facts)
     said = {fact.key for fact in (*gathered.facts, *of_failures)}
     facts = [*facts_inside(run, outcome, quoting), *facts_outside(run, outcome, quoting)]
-    gathered.facts += _not_said(facts, said)
+    rises = any(one.key == "growth.monotone" and one.value for one in facts)
+    series = [one for one in facts if one.key.startswith("growth.")]
+    gathered.facts += _not_said([one for one in facts if rises or one not in series], said)
     if not any(one.kind in _MEMORY and not one.consequence for one in gathered.failures):
         gathered.failures += failures_inside(run, quoting)
         gathered.failures += _kernel_kill(run, outcome, quoting)
+    _add_snapshot(gathered, run, outcome)
+    if not rises and not any(one.key.startswith("growth.") for one in gathered.facts):
+        gathered.facts += series
     gathered.artifacts += quoting.artifacts
     if run.skipped:
         gathered.notes.append(f"{run.folder}: {run.skipped} damaged lines were left out")
+
+
+def _add_snapshot(gathered: Gathered, run: Run, outcome: Outcome) -> None:
+    """Add what the memory snapshot shows of the process that ran out, where one was dumped."""
+    process = process_of_outcome(run, outcome)
+    dumped = [] if process is None else [one.folder for one in process.ooms if not one.went_on]
+    for name in [one for one in dumped if one is not None][-1:]:
+        path = run.folder / PROCESSES / (process.key if process else "") / name / SNAPSHOT_FILE
+        if not _has_text(path):
+            continue
+        if path.stat().st_size > LARGEST_SNAPSHOT_BYTES:
+            size = format_size(path.stat().st_size)
+            gathered.notes.append(f"{path}: not read, it has {size}; give it to --snapshot")
+            continue
+        from oomdoctor.snapshot.findings import add_snapshots
+
+        try:
+            add_snapshots(gathered, [str(path)])
+        except OomdoctorError as error:
+            gathered.notes.append(f"left out: {error}")
 
 
 def _not_said(facts: Sequence[Fact], said: set[str]) -> Iterator[Fact]:
