@@ -59,6 +59,7 @@ ROWS = (
     ),
     count("growth.points", "How many points that series has."),
     boolean("growth.monotone", "It rises at every point."),
+    ratio("growth.leaked_share", "Rise of what recorded steps leave allocated / card."),
     size("growth.first", "First value of the series."),
     size("growth.last", "Last value of the series."),
     count("growth.span", "Steps between the first and the last point of the series."),

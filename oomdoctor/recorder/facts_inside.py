@@ -10,6 +10,7 @@ from oomdoctor.facts.registry import specs
 from oomdoctor.growth.book import Book
 from oomdoctor.growth.findings import DEVICE, findings
 from oomdoctor.growth.verdict import Kind
+from oomdoctor.recorder.balance import card_bytes
 from oomdoctor.recorder.bundle import messages_of
 from oomdoctor.recorder.facts_job import job_facts
 from oomdoctor.recorder.outcome import SUCCEEDED
@@ -120,6 +121,10 @@ def growth_facts(run: Run, process: Process, quoting: Quoting) -> Iterator[Fact]
     yield seen("growth.last", growth.last, quotes[-1], source=how)
     yield seen("growth.span", round(growth.until - growth.since), *quotes, source=how)
     yield seen("growth.per_step", round(growth.slope), *quotes, source=how)
+    whole = card_bytes(run)
+    if quantity == "allocated" and whole:
+        share = max(0.0, (growth.last - growth.first) / whole) if growth.rises else 0.0
+        yield seen("growth.leaked_share", share, *quotes, source=how)
 
 
 def growth_of(run: Run, pid: int | None = None) -> tuple[Finding, ...]:
