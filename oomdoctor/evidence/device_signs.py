@@ -103,13 +103,16 @@ VERSIONS = (
             "driver/library version mismatch",
             "unsupported display driver",
             "cudaerrorsystemdrivermismatch",
+            "system not yet initialized",
+            "cudaerrorsystemnotready",
             "cudnn_status_version_mismatch",
             "cudnn_status_sublibrary_version_mismatch",
         ),
         r"(?i)NVIDIA driver on your system is too old|driver version is insufficient"
         r"|cudaErrorInsufficientDriver|insufficient driver version"
         r"|Driver/library version mismatch|unsupported display driver"
-        r"|cudaErrorSystemDriverMismatch|CUDNN_STATUS_(?:SUBLIBRARY_)?VERSION_MISMATCH",
+        r"|cudaErrorSystem(?:DriverMismatch|NotReady)|system not yet initialized"
+        r"|CUDNN_STATUS_(?:SUBLIBRARY_)?VERSION_MISMATCH",
         "fault.versions",
         "versions",
     ),
@@ -199,12 +202,16 @@ CALLS = (
             "cublas_status_execution_failed",
             "cublas_status_internal_error",
             "cublas_status_invalid_value",
+            "cublas_status_not_supported",
+            "cufft_internal_error",
+            "cuda failure",
             "cudnn_status_execution_failed",
             "cudnn_status_mapping_error",
             "cudnn_status_bad_param",
         ),
-        r"CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|INVALID_VALUE)"
-        r"|CUDNN_STATUS_(?:EXECUTION_FAILED|MAPPING_ERROR|BAD_PARAM)",
+        r"CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|INVALID_VALUE|NOT_SUPPORTED)"
+        r"|CUDNN_STATUS_(?:EXECUTION_FAILED|MAPPING_ERROR|BAD_PARAM)|CUFFT_INTERNAL_ERROR"
+        r"|Cuda failure (?:\d+ )?'(?!out of memory|an illegal|misaligned|unspecified|device-side)",
         "fault.library_call",
         "library-call",
     ),

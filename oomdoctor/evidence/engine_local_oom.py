@@ -13,6 +13,7 @@ r"""Memory texts of engines that people run on their own cards, and of diffusion
     Warning: Ran out of memory when regular VAE decoding, retrying with tiled VAE decoding.
     flux alloc runtime params backend buffer failed, num_tensors 780
     RuntimeError: No enough gpu memory for runtime.
+    Error: llama runner exited, you may not have enough available memory to run this model
     Prefill out of memory. Try to lower your batch size.
     ValueError: Some modules are dispatched on the CPU or the disk. Make sure you have enough ...
     D:\DmlExecutionProvider\src\Allocator.cpp(9): Exception(1) tid(3c) 8007000E Not enough ...
@@ -120,6 +121,13 @@ SIGNS: tuple[Sign, ...] = (
         r"\balloc (?:\w+ ){0,3}backend buffer failed",
         "other",
         "engine",
+        family="ggml",
+    ),
+    gpu(
+        ("may not have enough available memory",),
+        r"runner exited, you may not have enough available memory",
+        "other",
+        "runtime",
         family="ggml",
     ),
     gpu(("no enough gpu memory",), r"No enough gpu memory for ", "cuda", "engine"),

@@ -156,7 +156,7 @@ KILLS: tuple[Sign, ...] = (
         ("sigkill", "signal 9", "signal: killed"),
         r"Signal 9 \(SIGKILL\)|Signals\.SIGKILL|\bSIGKILLed\b|was sent SIGKILL|\bSIGKILL\(-9\)"
         r"|(?:killed|terminated) (?:by|with) (?:signal )?(?:9 )?\(?SIGKILL|signal: SIGKILL"
-        r"|(?i:killed by signal:? 9\b|signal 9[ ,:(]{1,3}sigkill)"
+        r"|(?i:(?:killed|terminated) by signal:? 9\b|signal 9[ ,:(]{1,3}sigkill)"
         r"|signaled to shutdown with signal 9\b"
         r"|(?:has terminated|no longer running|exited|terminated\").{0,40}\bsignal: killed",
     ),

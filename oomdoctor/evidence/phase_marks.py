@@ -247,7 +247,8 @@ MARKS: tuple[Mark, ...] = (
     Mark(
         "load",
         functions="load_state_dict _load_from_state_dict _lazy_init",
-        calls="model.to( model.cuda( model.half( pipe.to( pipeline.to(",
+        calls="model.to( model.cuda( model.half( net.to( net.cuda( network.to( network.cuda( "
+        "encoder.to( encoder.cuda( decoder.to( decoder.cuda( pipe.to( pipeline.to(",
         scoped=(
             ("torch/nn/modules/module.py", "to cuda _apply convert half float bfloat16 <lambda>"),
         ),

@@ -72,7 +72,7 @@ _DEVICE = (
     r"|\b(?:NPU|XPU|HPU|MLU|GCU|TPU|IPU|DML)s?\b|\bAscend|\bacl(?:rt|nn)|\bHCCL|\bMetal(?:Error)?\b"
 )
 _RAISES = (
-    r"(?-i:(?:Error|Exception|Failure|BadAlloc)\w*\b\W)|(?-i:[a-z]_(?:error|exception)\b)|\bERROR\b|(?-i:\bERR\b)|\bFATAL\b|\[E\]"
+    r"(?-i:(?:Error|Exception|Failure|BadAlloc|OutOfMemory|ResourceExhausted)\w*\b\W)|(?-i:[a-z]_(?:error|exception)\b)|\bERROR\b|(?-i:\bERR\b)|\bFATAL\b|\[E\]"
     r"|^\W*[EF]\d{4} |what\(\):|terminate called|\b(?:check|assert\w*|enforce) (?:.{0,40} )?fail"
 )
 _COMPLAINS = r"\berror\b|\bfail(?:ed|s|ure)?\b|\bstatus\b"

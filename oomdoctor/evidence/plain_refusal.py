@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 LITERALS = (
     "of memory",
     "ofmemory",
+    "resourceexhausted",
     "enough memory",
     "insufficient memory",
     "memory exhausted",
@@ -51,7 +52,8 @@ MOST_NAMING = 400
 MOST_AFTER = 2000
 """Lines behind a refusal that may show that the work went on."""
 _REFUSED = (
-    r"\b(?:out|run out|ran out|running out) of memory\b|OutOfMemory\w*(?=:|\s*$)"
+    r"\b(?:out|run out|ran out|running out) of memory\b"
+    r"|(?:OutOfMemory|ResourceExhausted)\w*(?=:|\s*$)"
     r"|\bnot enough memory\b"
     r"|\binsufficient memory\b|\bmemory exhausted\b|\bMemory ?Error\b|\bbad_m?alloc\b"
     r"|\bbad allocation\b|\bmemory allocation (?:of .{1,40} )?(?:failed|failure|error)"

@@ -43,7 +43,7 @@ _OF_JAX = r"(?:org_tensorflow|external/(?:xla|tsl)/|(?:^|\s)(?:xla/|tsl/))\S*"
 _ASKED = rf"(?P<requested>{_UNIT}|\d+ ?B)(?: \(rounded to (?P<exact>\d+)\))?"
 _WARNED = (("oom.seen", True), ("oom.backend", "other"), ("oom.form", "engine"))
 _SHAPE = (
-    r"OOM when allocating tensor with shape ?\[(?P<shape>[\d,]*)\]"
+    r"OOM when allocating tensor (?:with|of) shape ?\[(?P<shape>[\d, ]*)\]"
     r"(?:.{0,12}?\btype (?P<dtype>b?float\d*|DT_FLOAT|double|half|q?u?int\d+|bool|complex\d+))?"
 )
 
@@ -69,8 +69,9 @@ SIGNS: tuple[Sign, ...] = (
         "pinned-host",
     ),
     Sign(
-        ("oom when allocating tensor",),
-        r"OOM when allocating tensor.*(?:device:CPU|by allocator (?:cpu|mklcpu|\w*host_bfc))",
+        ("oom when allocating tensor", "memory for the batch of component"),
+        r"OOM when allocating tensor.*(?:device:CPU|by allocator (?:cpu|mklcpu|\w*host_bfc))"
+        r"|Failed to allocate memory for the batch of component",
         "host-oom",
         _HOST,
         "tf-host",

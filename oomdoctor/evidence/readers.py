@@ -75,7 +75,7 @@ LINES_AFTER_FAILURE = 200
 MOST_CUT_LINES = 400
 MOST_TRACED = 64
 """Of so many failures the traceback and phase are read; the others are only counted."""
-_MEMORY_WORDS = ("memory", "alloc", "errno")
+_MEMORY_WORDS = ("memory", "alloc", "errno", "exhausted")
 _NO_FAILURES = (
     *("Warning", "KeyboardInterrupt", "SystemExit", "StopIteration"),
     *("ChildFailedError", "CalledProcessError", "ProcessExitedException"),

@@ -96,6 +96,19 @@ SIGNS: tuple[Sign, ...] = (
         "cublas-handle",
         family="cublas",
     ),
+    gpu(
+        ("_alloc_failed", "curand_status_allocation_failed"),
+        r"\bCU(?:FFT|SOLVER_STATUS|SPARSE_STATUS)_ALLOC_FAILED|CURAND_STATUS_ALLOCATION_FAILED",
+        "cuda",
+        "runtime",
+        family="cublas",
+    ),
+    _handle(
+        ("cusolver_status_", "cusparse_status_"),
+        r"CUSOLVER_STATUS_(?:INTERNAL_ERROR|NOT_INITIALIZED).{0,60}cusolver\w*Create"
+        r"|CUSPARSE_STATUS_(?:INSUFFICIENT_RESOURCES|NOT_INITIALIZED)",
+        "cublas-handle",
+    ),
     _handle(
         ("cublas_status_not_initialized", "cublas runtime error"),
         r"CUBLAS_STATUS_NOT_INITIALIZED|cublas runtime error : library not initialized",

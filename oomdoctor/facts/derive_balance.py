@@ -15,6 +15,7 @@ CONTEXT_LOW = 0.15 * GIB
 CONTEXT_HIGH = 2.5 * GIB
 CONTEXT_USUAL_HIGH = 1.5 * GIB
 CAPACITY_ALLOWANCE = 0.04
+BUDGET_ALLOWANCE = 0.2
 FIT_MARGIN = 128 * MIB
 """A full card shows so much free that no segment can be had of."""
 FIT_SHARE = 0.25
@@ -255,14 +256,23 @@ def _foreign_by_table(facts: Inputs) -> Outcome | None:
     )
 
 
-@derives("balance.foreign_low", reads=("balance.outside", "oom.capacity", "gpu.foreign"))
+@derives(
+    "balance.foreign_low", reads=("balance.outside", "oom.capacity", "oom.free", "gpu.foreign")
+)
 def foreign_low(facts: Inputs) -> Outcome:
-    """Outside - the most that one context usually takes; never above the known share."""
+    """Outside - the most that one context usually takes; never above the known share.
+
+    Only Windows lets a card be free to the last byte: it grants a process a budget, and keeps the
+    rest for the desktop.
+    """
     capacity = facts.whole("oom.capacity")
     allowance = int(max(CONTEXT_USUAL_HIGH, CAPACITY_ALLOWANCE * capacity))
+    words = "outside - max(1.5 GiB, 4 % of the capacity)"
+    if facts.maybe_int("oom.free") == 0:
+        allowance += int(BUDGET_ALLOWANCE * capacity)
+        words += " - 20 % that Windows keeps"
     low = max(0, facts.whole("balance.outside") - allowance)
     known = facts.maybe_int("gpu.foreign")
-    words = "outside - max(1.5 GiB, 4 % of the capacity)"
     return Outcome(low if known is None else min(low, known), words, facts.slack("balance.outside"))
 
 

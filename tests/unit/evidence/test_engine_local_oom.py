@@ -27,6 +27,11 @@ MIB = 1 << 20
         ),
         ("llama_kv_cache_init: failed to allocate buffer for kv cache", "other", None),
         (
+            "Error: llama runner exited, you may not have enough available memory to run this",
+            "other",
+            None,
+        ),
+        (
             (
                 "ggml_vulkan: Requested buffer size exceeds device buffer size limit:"
                 " ErrorOutOfDeviceMemory"

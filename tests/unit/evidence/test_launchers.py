@@ -168,3 +168,9 @@ def test_an_exception_goes_before_a_broken_connection() -> None:
 
     expected = [("peer", True), ("other", False)]
     assert expected == [(one.kind, one.consequence) for one in failures]
+
+
+def test_the_word_of_time_about_a_killed_command_is_a_kill() -> None:
+    document = clean(source_of_text("Command terminated by signal 9\n"))
+
+    assert [failure.kind for failure in read_all(document).failures] == ["host-oom"]

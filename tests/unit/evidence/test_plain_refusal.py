@@ -18,6 +18,8 @@ HOST = [
 ]
 OPEN = [
     "UserError: out of memory",
+    "ResourceExhaustedError: Graph execution error:",
+    "boxlib.DeviceOutOfMemory: cannot place a buffer of 1048576 bytes",
     "ValueError: not enough memory to load the weights",
     "device: NVIDIA T4\nRuntimeError: could not allocate 4.0 GB",
     "Using torch_npu 2.1\nRuntimeError: could not allocate 4.0 GB",

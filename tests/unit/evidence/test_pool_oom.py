@@ -190,3 +190,18 @@ def test_a_program_that_a_tpu_has_no_room_for_is_a_failure_without_what_is_free(
 
     assert facts["oom.requested"] == 7 << 29
     assert "oom.free" not in facts
+
+
+def test_an_older_tensorflow_speaks_of_a_tensor_of_a_shape() -> None:
+    facts = said(
+        "ResourceExhaustedError: OOM when allocating tensor of shape [90112,300] and type float"
+    )
+
+    assert facts["oom.tensor_shape"] == "90112x300"
+    assert facts["oom.requested"] == 90112 * 300 * 4
+
+
+def test_a_batch_of_the_input_pipeline_is_main_memory() -> None:
+    text = "ResourceExhaustedError: Failed to allocate memory for the batch of component 1"
+
+    assert [failure.kind for failure in failures_in(text)] == ["host-oom"]

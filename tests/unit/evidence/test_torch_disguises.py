@@ -23,6 +23,9 @@ SEEN = [
     ("RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED", "cuda", "cudnn-handle", None),
     (('RuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at "../c10/cuda/CUDACachingAllocator'
      '.cpp":995, please report a bug to PyTorch.'), "cuda", "nvml-assert", None),
+    ("RuntimeError: cuFFT error: CUFFT_ALLOC_FAILED", "cuda", "runtime", None),
+    ("RuntimeError: cusolver error: CUSOLVER_STATUS_ALLOC_FAILED, when calling `x`", "cuda",
+     "runtime", None),
     ("CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62", "cuda", "driver-call",
      None),
     ("cuMemCreate(1024 MB): CUDA_ERROR_OUT_OF_MEMORY", "cuda", "driver-call", 2**30),
@@ -71,6 +74,7 @@ def test_a_disguise_is_one_failure_with_back_end_form_and_request(
     [
         "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate`",
         "RuntimeError: cuDNN error: CUDNN_STATUS_INTERNAL_ERROR",
+        "cusolver error: CUSOLVER_STATUS_INTERNAL_ERROR, when calling `cusolverDnCreate(handle)`",
         "RuntimeError: GET was unable to find an engine to execute this computation",
     ],
 )

@@ -175,6 +175,20 @@ def test_without_process_clauses_only_a_lower_bound_of_foreign_bytes_remains() -
     assert made.value("balance.foreign_low") == int(11.5 * GIB)
 
 
+def test_a_card_that_is_free_to_the_last_byte_is_one_of_which_windows_keeps_a_part() -> None:
+    laptop = {
+        "oom.capacity": "4.00 GiB",
+        "oom.free": "0 bytes",
+        "torch.allocated": "1.00 GiB",
+        "torch.reserved_unallocated": "0.25 GiB",
+    }
+
+    made = derive(book(laptop))
+
+    assert made.value("balance.outside") == int(2.75 * GIB)
+    assert made.value("balance.foreign_low") == int(2.75 * GIB) - int(1.5 * GIB) - int(0.8 * GIB)
+
+
 def test_the_largest_row_of_a_table_is_self_when_it_is_reserved_plus_a_context() -> None:
     table = {
         "gpu.used": "23.00 GiB",
