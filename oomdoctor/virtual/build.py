@@ -33,7 +33,13 @@ SOURCES = HERE / "csrc"
 DRIVER = "libcuda.so.1"
 REST = "libvirtual_rest.so"
 MONITOR = "libnvidia-ml.so.1"
-_WITH_HEADER = {"cudnn.c": "cudnn.h", "nccl.c": "nccl.h", "nccl_collectives.c": "nccl.h"}
+_WITH_HEADER = {
+    "cudnn.c": "cudnn.h",
+    "rnn.c": "cudnn.h",
+    "fft.c": "cufftXt.h",
+    "nccl.c": "nccl.h",
+    "nccl_collectives.c": "nccl.h",
+}
 _APART = ("nvml.c", "nvrtc.c")
 _UNFINISHED = "unfinished-"
 _AWAY = f"run it in CI, in a container or on a login node with Linux; here, {FALL_BACK}"

@@ -49,11 +49,13 @@ def virtual_environment(
     count: int = 1,
     python: str = sys.executable,
     log: Path | None = None,
+    usage: Path | None = None,
     base: Mapping[str, str] = os.environ,
 ) -> dict[str, str]:
     """Return an environment in which `python` finds `count` cards; builds the libraries first."""
     libraries = build(site_packages_of(python), environment=base)
-    return environment_of((card,) * count, libraries=libraries, log=log, base=base)
+    cards = (card,) * count
+    return environment_of(cards, libraries=libraries, log=log, usage=usage, base=base)
 
 
 def site_packages_of(python: str) -> Path:
@@ -93,7 +95,9 @@ def run_python(
     """
     with tempfile.TemporaryDirectory(prefix="oomdoctor-virtual-") as folder:
         log = Path(folder) / "log"
-        environment = virtual_environment(card, count=count, python=python, log=log, base=base)
+        environment = virtual_environment(
+            card, count=count, python=python, log=log, usage=Path(folder) / "usage", base=base
+        )
         pipe = subprocess.PIPE if captures else None
         with subprocess.Popen(
             [python, *arguments],

@@ -30,8 +30,13 @@ static void *library(void)
     return handle;
 }
 
+void *vc_real_cudnn(const char *name)
+{
+    return dlsym(library(), name);
+}
+
 /* The real function of a name, with its type; NULL where the library lacks. */
-#define REAL(function) ((__typeof__(function) *)dlsym(library(), #function))
+#define REAL(function) ((__typeof__(function) *)vc_real_cudnn(#function))
 
 static const char *const card_as_json =
     "{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],"

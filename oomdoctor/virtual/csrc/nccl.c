@@ -1,7 +1,7 @@
 /* NCCL: communicators are book-keeping, and of collectives only small messages move.
 
-   NCCL's own buffers, some hundred MiB per communicator, are not modelled; a fixed size can be set
-   (OOMDOCTOR_VIRTUAL_COMMUNICATOR_BYTES). */
+   A communicator takes memory for its buffers with its first collective, as NCCL does since 2.22: as
+   much as is set for one of two ranks or of more (oomdoctor/virtual/outside.py). */
 #include "ranks.h"
 
 #include <nccl.h>
@@ -22,16 +22,38 @@ static ncclResult_t make(ncclComm_t *communicator, int count, int rank, const ch
     made->rank = rank;
     made->card = vc_current_card();
     snprintf(made->name, sizeof made->name, "%s", name);
-    size_t bytes = vc_settings()->communicator_bytes;
-    if (!bytes)
-        vc_report(VC_ASSUMED, "ncclCommInitRank: buffers of 0 bytes");
-    else if (vc_allocate(made->card, bytes, &made->buffers)) {
-        free(made);
-        *communicator = NULL;
-        return ncclUnhandledCudaError;
-    }
     *communicator = (ncclComm_t)made;
     return ncclSuccess;
+}
+
+static __thread char last_error[96];
+
+ncclResult_t vc_take_buffers(ncclComm_t communicator)
+{
+    struct vc_ranks *ranks = ranks_of(communicator);
+    if (ranks->used)
+        return ncclSuccess;
+    char text[64];
+    const struct vc_settings *as_set = vc_settings();
+    size_t bytes = ranks->count > 2    ? as_set->communicator_bytes
+                   : ranks->count == 2 ? as_set->pair_bytes
+                                       : 0;
+    ranks->used = 1;
+    snprintf(text, sizeof text, "ncclCommInitRank: buffers of %zu MiB", bytes >> 20);
+    vc_report(VC_ASSUMED, text);
+    if (!bytes || !vc_allocate(ranks->card, bytes, &ranks->buffers))
+        return ncclSuccess;
+    ranks->buffers = 0;
+    snprintf(last_error, sizeof last_error, "Failed to CUDA calloc %zu bytes", bytes);
+    return ncclUnhandledCudaError;
+}
+
+static void give_buffers(struct vc_ranks *ranks)
+{
+    if (ranks && ranks->buffers)
+        vc_release(ranks->buffers);
+    if (ranks)
+        ranks->buffers = 0;
 }
 
 ncclResult_t ncclGetVersion(int *version)
@@ -112,15 +134,14 @@ ncclResult_t ncclCommSplit(ncclComm_t communicator, int colour, int key, ncclCom
 ncclResult_t ncclCommDestroy(ncclComm_t communicator)
 {
     struct vc_ranks *ranks = ranks_of(communicator);
-    if (ranks && ranks->buffers)
-        vc_release(ranks->buffers);
+    give_buffers(ranks);
     free(ranks);
     return ncclSuccess;
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t communicator)
 {
-    (void)communicator;
+    give_buffers(ranks_of(communicator));
     return ncclSuccess;
 }
 
@@ -180,13 +201,15 @@ ncclResult_t ncclCommRegister(const ncclComm_t communicator, void *buffer, size_
 
 const char *ncclGetErrorString(ncclResult_t result)
 {
-    return result ? "error of the virtual card" : "no error";
+    return result == ncclUnhandledCudaError ? "unhandled cuda error (run with NCCL_DEBUG=INFO for details)"
+           : result                         ? "error of the virtual card"
+                                            : "no error";
 }
 
 const char *ncclGetLastError(ncclComm_t communicator)
 {
     (void)communicator;
-    return "";
+    return last_error;
 }
 
 ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *operation, void *scalar, ncclDataType_t type,

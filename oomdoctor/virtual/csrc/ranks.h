@@ -7,6 +7,7 @@
 struct vc_ranks {
     int count, rank, card;
     char name[64];
+    int used;     /* a collective ran, so that the buffers are there */
     int messages; /* collectives so far: every rank counts the same */
     uintptr_t buffers;
 };

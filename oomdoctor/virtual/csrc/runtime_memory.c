@@ -208,10 +208,3 @@ cudaError_t cudaGetSymbolAddress(void **pointer, const void *symbol)
     *pointer = (void *)(VC_FIRST_ADDRESS + last);
     return cudaSuccess;
 }
-
-cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *pointer)
-{
-    memset(handle, 0, sizeof *handle);
-    memcpy(handle->reserved, &pointer, sizeof pointer);
-    return cudaSuccess;
-}

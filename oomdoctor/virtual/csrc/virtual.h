@@ -108,6 +108,9 @@ void vc_watch_crashes(void);
 #define VC_ASSUMED "assumed" /* answered, with a size or value that nobody checked */
 #define VC_MISSING "missing" /* asked for by name, and not there */
 
+/* cudnn.c */
+void *vc_real_cudnn(const char *name);
+
 /* driver_entry.c */
 void *vc_entry_point(const char *name);
 

@@ -7,6 +7,7 @@ patched when the program imports it:
   (inside/known_values.py).
 - `generate` of transformers asks the card whether all rows are finished. Here they are finished
   when the longest permitted length is reached.
+- Steps of several ranks take a quarter of a second.
 - What torch and safetensors save goes to a scratch folder (inside/files.py).
 - `broadcast_object_list` of torch.distributed sends pickled objects over the cards. Here they go
   through the store that the ranks share.
@@ -79,6 +80,27 @@ def send_objects_through_the_store(distributed: Library) -> None:
     distributed.broadcast_object_list = broadcast_object_list
 
 
+def pace_steps(optimizers: Library) -> None:
+    """Let time pass after a step of several ranks, as it does on real cards.
+
+    The thread that watches NCCL gives tensors back ten times a second. Where steps take no time,
+    it is chance how many it still holds.
+    """
+    import time
+
+    seconds = float(os.environ.get("OOMDOCTOR_VIRTUAL_PACE_S") or PACE_S)
+
+    def rest(*_: Library, **__: Library) -> None:
+        distributed = sys.modules.get("torch.distributed")
+        if distributed is None or not distributed.is_available():
+            return
+        if distributed.is_initialized() and distributed.get_world_size() > 1:
+            time.sleep(seconds)
+
+    if seconds > 0:
+        optimizers.register_optimizer_step_post_hook(rest)
+
+
 def inside(name: str) -> Library:
     """Load a module of the package beside this folder, under a name that no program uses."""
     if NAME not in sys.modules:
@@ -101,6 +123,7 @@ def fit_torch(torch: Library) -> None:
         inside("known_values").follow_known_values(torch)
 
 
+PACE_S = 0.25
 SCRATCH: dict[str, Library] = {}
 NAME = "_oomdoctor_virtual"
 
@@ -128,6 +151,7 @@ KEEP: list[Library] = []
 """What the library only borrows."""
 PATCHES: dict[str, Callable[[Library], None]] = {
     "torch": fit_and_keep_apart,
+    "torch.optim.optimizer": pace_steps,
     "safetensors": apart("read_apart_safetensors"),
     "safetensors.torch": apart("keep_apart_safetensors"),
     "transformers.generation.utils": stop_at_the_longest_length,
