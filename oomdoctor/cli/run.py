@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
@@ -66,6 +65,8 @@ def _recorded(words: tuple[str, ...], settings: Settings) -> Ended:
         return record(words, settings)
     except NotRecordedError as error:
         reason = error.message
+    import tempfile
+
     other = Path(tempfile.gettempdir()) / f"oomdoctor-{os.getuid()}" / "runs"
     say(f"oomdoctor: no bundle can be kept in {settings.runs} ({reason}); it is kept in {other}")
     try:

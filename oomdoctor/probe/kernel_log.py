@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from contextlib import suppress
 
 DEVICE = "/dev/kmsg"
@@ -83,6 +82,8 @@ def of_memory(lines: list[str]) -> list[str]:
 
 def journal_lines(since: float) -> list[str]:
     """Return the lines that the journal has of memory, where the kernel's own log is closed."""
+    import subprocess
+
     try:
         done = subprocess.run(
             [_JOURNAL, "-k", "-q", "--no-pager", "-o", "short-iso", f"--since=@{since:.0f}"],

@@ -21,14 +21,11 @@ from oomdoctor.probe import processes
 from oomdoctor.record import dataclass, field
 from oomdoctor.recorder import command as commands
 from oomdoctor.recorder import places, run_file
-from oomdoctor.recorder.cards import cards_here, cards_told_by
-from oomdoctor.recorder.configs import copy_configs
 from oomdoctor.recorder.kernel import Kernel
 from oomdoctor.recorder.output_file import last_output
 from oomdoctor.recorder.progress import Progress
 from oomdoctor.recorder.sampling import Sampler
 from oomdoctor.recorder.signals import PASSED_ON, Signals
-from oomdoctor.recorder.stopping import Stopping
 from oomdoctor.recorder.streams import Streams
 from oomdoctor.recorder.way_in import environment_of
 
@@ -38,6 +35,7 @@ if TYPE_CHECKING:
 
     from oomdoctor.recorder.cards import Look
     from oomdoctor.recorder.signals import Received
+    from oomdoctor.recorder.stopping import Stopping
 
 HANG_S = 600.0
 _DRAIN_S = 10.0  # that output may take to be copied after the end of the command
@@ -131,6 +129,10 @@ class _Run:
         self._pid = pid
         self._settings = settings
         self._began = time.monotonic()
+        # the command runs by now: what is not needed to start it is imported here
+        from oomdoctor.recorder.cards import cards_here, cards_told_by
+        from oomdoctor.recorder.configs import copy_configs
+
         self._cards = cards_here() if settings.look is None else cards_told_by(settings.look)
         self._sampler = Sampler(folder, pid, began=self._began, cards=self._cards)
         self._progress = Progress(folder, self._sampler)
@@ -235,6 +237,8 @@ class _Run:
         after = self._settings.stop_after_s
         if after is not None and seconds > after and self._stopping is None:
             self._note_silence(seconds)
+            from oomdoctor.recorder.stopping import Stopping
+
             self._stopping = Stopping(self._pid)
         if seconds > self._settings.silent_s and not self._silent:
             self._silent = True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import re
 import sys
 import time
@@ -48,7 +47,7 @@ def machine_told(devices: Sequence[Device] = ()) -> dict[str, object]:
         "swap_bytes": info.get("SwapTotal"),
         "processors": os.cpu_count(),
         "overcommit_mode": processes.overcommit_mode(),
-        "system": f"{platform.system()} {platform.release()}",
+        "system": f"{os.uname().sysname} {os.uname().release}",
         "cards": [
             {"index": one.index, "name": one.name, "uuid": one.uuid, "total_bytes": one.total_bytes}
             for one in devices
