@@ -11,7 +11,7 @@ from oomdoctor.cli.options import SEVERITIES, complete_code, complete_fact
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FORMATS = ("text", "json", "jsonl", "sarif", "github", "markdown", "junit")
+FORMATS = ("text", "json", "jsonl", "sarif", "github", "markdown", "html", "junit")
 
 F = TypeVar("F", bound="Callable[..., object]")
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from oomdoctor.render.theme import Theme
     from oomdoctor.rules.shape import Rule
 
-FORMATS = ("text", "json", "jsonl", "sarif", "github", "markdown", "junit")
+FORMATS = ("text", "json", "jsonl", "sarif", "github", "markdown", "html", "junit")
 
 
 def default_format(environ: Mapping[str, str]) -> str:
@@ -42,10 +42,8 @@ def rendered(
         from oomdoctor.render.lint.github import to_github
 
         return to_github(report, root=root)
-    if style == "markdown":
-        from oomdoctor.render.lint.markdown import to_markdown
-
-        return to_markdown(report)
+    if style in ("markdown", "html"):
+        return _page(report, style)
     if style == "junit":
         from oomdoctor.render.lint.junit import to_junit
 
@@ -53,3 +51,15 @@ def rendered(
     from oomdoctor.render.lint.text import render
 
     return render(report, theme, view)
+
+
+def _page(report: LintReport, style: str) -> str:
+    """Return the report for people elsewhere: in a comment, or as a file to open."""
+    if style == "markdown":
+        from oomdoctor.render.lint.markdown import to_markdown
+
+        return to_markdown(report)
+    from oomdoctor.render.html import page_html
+    from oomdoctor.render.lint.page import lint_page
+
+    return page_html(lint_page(report))

@@ -16,6 +16,7 @@ STARTS = {
     "sarif": '{\n  "$schema"',
     "github": "::error ",
     "markdown": "**oomdoctor lint:",
+    "html": "<!doctype html>",
     "junit": "<?xml ",
 }
 

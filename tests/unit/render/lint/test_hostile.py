@@ -18,6 +18,7 @@ from oomdoctor.render.lint.view import LintView
 from oomdoctor.render.theme import Theme
 from tests.conftest import ROOT
 from tests.unit.linting.made import DIFF, finding, fix, report
+from tests.unit.render.reading_html import read_html
 
 if TYPE_CHECKING:
     from oomdoctor.model.lint import LintReport
@@ -93,9 +94,10 @@ def test_a_workflow_gets_one_command_per_finding(one: LintReport) -> None:
 @settings(max_examples=60, deadline=None)
 @given(one=reports())
 def test_pages_hold_nothing_that_acts(one: LintReport) -> None:
-    page, markdown = shown(one, "text"), shown(one, "markdown")
+    page, markdown, html = (shown(one, style) for style in ("text", "markdown", "html"))
 
-    for text in (page, markdown):
+    assert len(read_html(html).scripts) == 1
+    for text in (page, markdown, html):
         assert not ACTING & set(text)
     assert json.loads(shown(one, "json"))["counts"]["error"] == 1
     assert len(shown(one, "jsonl").splitlines()) == 1
