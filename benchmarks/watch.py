@@ -14,6 +14,7 @@ import argparse
 import random
 import sys
 import time
+from itertools import pairwise
 from math import exp
 from pathlib import Path
 from statistics import median
@@ -34,6 +35,7 @@ GIB = 1 << 30
 EACH = 50
 MOST_STEPS = 6500
 LOOKS = 100
+TEN = 10
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "watch.md"
 MARKS = ("<!-- study -->", "<!-- end of study -->")
 
@@ -53,6 +55,7 @@ class Told(NamedTuple):
     notice: float | None
     off: float | None
     covered: bool | None
+    ten_rising: bool
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -79,8 +82,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 HEAD = (
-    "| series | alarm | told after | notice | forecast off | interval holds |\n"
-    "|---|---:|---:|---:|---:|---:|"
+    "| series | alarm | told after | notice | forecast off | interval holds | ten rising |\n"
+    "|---|---:|---:|---:|---:|---:|---:|"
 )
 
 
@@ -102,6 +105,7 @@ def row(name: str, told: list[Told], *, leaks: bool) -> str:
         f"{len(notices)} of {len(told)}",
         percent(median(off)) if leaks and off else "",
         percent(sum(covered) / len(covered)) if leaks and covered else "",
+        f"{sum(one.ten_rising for one in told)} of {len(told)}",
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -114,14 +118,25 @@ def percent(share: float) -> str:
 def look(series: Series, judge: Judge) -> Told:
     """Look at a run as it comes in, and note the first notice and the first alarm."""
     count, notice = len(series.points), None
+    naive = ten_rising(series.points)
     for number in range(1, LOOKS + 1):
         known = count * number // LOOKS
         found = judge(series.points[:known], series.limit_bytes)
         if found.level >= Level.NOTICE and notice is None:
             notice = known / count
         if found.level is Level.ALARM:
-            return Told(known / count, notice, *forecast_of(found, series))
-    return Told(None, notice, None, None)
+            return Told(known / count, notice, *forecast_of(found, series), naive)
+    return Told(None, notice, None, None, naive)
+
+
+def ten_rising(points: list[Point]) -> bool:
+    """Say whether any ten samples of the kept bytes rise in a row, as a simple watch would ask."""
+    row = 0
+    for before, after in pairwise(points):
+        row = row + 1 if after.low > before.low else 0
+        if row == TEN:
+            return True
+    return False
 
 
 def forecast_of(found: Verdict, series: Series) -> tuple[float | None, bool | None]:

@@ -145,7 +145,8 @@ def _device_limit(process: ProcessBook, book: Book) -> int | None:
     cards = [book.cards[index] for index in sorted(book.cards)]
     if not cards:
         return process.card_bytes
-    card = cards[(process.rank or 0) % len(cards)]
+    place = process.card if process.card in book.cards else None
+    card = cards[(process.rank or 0) % len(cards)] if place is None else book.cards[place]
     if card.total_bytes is None:
         return process.card_bytes
     outside = max((card.ours_bytes or 0) - (process.device_bytes or 0), 0)

@@ -42,6 +42,7 @@ class ProcessBook:
         self.step: int | None = None
         self.phase: str | None = None
         self.limit_bytes: int | None = None
+        self.card: int | None = None
         self.card_bytes: int | None = None
         self.longest: tuple[int, int] | None = None
         self.ended = False
@@ -140,6 +141,7 @@ class ProcessBook:
 
     def _figures(self, message: Message, at: float, seconds: float) -> None:
         self._peaks(message)
+        self.card = number(message, "device", self.card)
         kept = number(message, "held_bytes", number(message, "allocated_bytes"))
         peak = number(message, "peak_allocated_bytes", number(message, "allocated_bytes"))
         if kept:

@@ -86,6 +86,7 @@ def test_dependencies_point_one_way(run_python: RunPython) -> None:
         (["diagnose", LOG, "--format", "json"], PLAIN),
         (["diagnose", LOG, "--config", "train.yaml", "--next"], WITH_YAML | {"ruamel"}),
         (["lint", "--help"], HELP),
+        (["watch", "--help"], HELP),
         (["lint", "train.yaml", "--fail-on", "never"], WITH_YAML | {"ruamel"}),
         (["lint", "train.yaml", "--fail-on", "never", "-f", "sarif"], WITH_YAML | {"ruamel"}),
     ],

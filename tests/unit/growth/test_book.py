@@ -117,6 +117,16 @@ def test_a_leak_of_one_rank_is_that_ranks() -> None:
     assert findings(book)[0].rank == 1
 
 
+def test_the_limit_is_that_of_the_card_which_a_process_names() -> None:
+    book = Book(START)
+    cards = [{"index": at, "total_bytes": size * GIB} for at, size in ((0, 500), (1, 16))]
+    book.see(sample(1.0, devices=cards))
+    for number in range(1, 101):
+        book.hear("1-1", step(number, device=1, allocated_bytes=GIB + 40 * MIB * number))
+
+    assert of(book, DEVICE, pid=1).verdict.level is Level.ALARM
+
+
 def test_pages_that_workers_copy_are_seen_in_the_sum_of_shares_alone() -> None:
     book = Book(START)
     for second in range(100):
