@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -69,3 +70,21 @@ def test_generation_ends_at_the_length_that_is_asked_for(torch: Any, sampled: bo
     )
 
     assert answer.shape == (2, 12)
+
+
+def test_values_are_followed_where_a_library_makes_all_new_tensors_on_the_card(
+    torch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = torch.tensor([3, 0, 5]).cuda()
+    for name in ("empty", "full", "tensor", "arange"):
+        plain = getattr(torch, name)
+        monkeypatch.setattr(torch, name, partial(_on_the_card, plain))
+
+    counts = (ids * 2).ne(0)
+
+    assert counts.tolist() == [True, False, True]
+    assert ids[counts].tolist() == [3, 5]
+
+
+def _on_the_card(plain: Any, *arguments: Any, **named: Any) -> Any:
+    return plain(*arguments, **{"device": "cuda", **named})

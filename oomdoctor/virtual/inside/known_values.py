@@ -132,7 +132,9 @@ class Follower:
             return arguments
         other = next((one for one in arguments if isinstance(one, torch.Tensor)), None)
         return tuple(
-            torch.tensor(one, dtype=None if other is None else torch.result_type(other, one))
+            self.card.new(
+                "tensor", one, dtype=None if other is None else torch.result_type(other, one)
+            )
             if number
             else one
             for number, one in zip(numbers, arguments, strict=False)
@@ -140,20 +142,20 @@ class Follower:
 
     def values(self, arguments: tuple[Library, ...], named: dict[str, Library]) -> Library | None:
         """Return what the operator gives for known values."""
-        torch = self.card.torch
         if not all(self.is_small(one) for one in (*arguments, *named.values())):
             return None
         host = [self.on_host(one) for one in arguments]
         host_named = {key: self.on_host(one) for key, one in named.items() if key != "out"}
         if self.name in FILLED:
-            host_named["out"] = torch.empty(named["out"].shape, dtype=named["out"].dtype)
+            out = named["out"]
+            host_named["out"] = self.card.new("empty", out.shape, dtype=out.dtype)
         if self.name in OVERWRITES:
             # what lay there is of no concern
-            host[0] = torch.empty(arguments[0].shape, dtype=arguments[0].dtype)
+            host[0] = self.card.new("empty", arguments[0].shape, dtype=arguments[0].dtype)
         if any(one is Ellipsis for one in (*host, *host_named.values())):
             if self.name.startswith("all"):
                 self.card.report("all() of values that nobody knows: true")
-                return torch.tensor(True)  # noqa: FBT003 - the value, not a switch
+                return self.card.new("tensor", True)  # noqa: FBT003 - the value, not a switch
             return None
         return self.operator(*host, **host_named)
 

@@ -23,6 +23,8 @@ class Card:
     def __init__(self, torch: Library) -> None:
         """Find the functions of the stub driver, which is loaded already."""
         self.torch = torch
+        # programs put others in their place, which make tensors on the card (DeepSpeed's ZeRO-3)
+        self._makers = {name: getattr(torch, name) for name in ("empty", "full", "tensor")}
         driver = ctypes.CDLL(None)
         address, size = ctypes.c_size_t, ctypes.c_size_t
         self._known = driver.vc_known
@@ -40,13 +42,17 @@ class Card:
         """Tell what was taken for granted, and at which line of the program."""
         self._report(f"{said}, at {places.where()}".encode())
 
+    def new(self, maker: str, *arguments: Library, **named: Library) -> Library:
+        """Return a new tensor that lies on the host, whatever the program has as its default."""
+        return self._makers[maker](*arguments, **named, device="cpu")
+
     def read(self, tensor: Library) -> Library | None:
         """Return a copy on the host, None where a byte is not known."""
         if tensor.device.type != "cuda":
             return tensor
         size = span(tensor)
         if not 0 < size <= limit(tensor):
-            return self.torch.empty(tensor.shape, dtype=tensor.dtype) if size == 0 else None
+            return self.new("empty", tensor.shape, dtype=tensor.dtype) if size == 0 else None
         buffer = (ctypes.c_char * size)()
         if not self._known(tensor.data_ptr(), buffer, size):
             return None
@@ -76,7 +82,7 @@ class Card:
     def fill(self, tensor: Library, value: bool) -> None:
         """Note that all elements are true, or false."""
         if span(tensor) <= LIMIT:
-            self.write(tensor, self.torch.full(tensor.shape, value))
+            self.write(tensor, self.new("full", tensor.shape, value))
         else:
             self.constants[tensor.data_ptr()] = value
             self._watch(tensor.untyped_storage())

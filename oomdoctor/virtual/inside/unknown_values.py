@@ -52,7 +52,8 @@ def nonzero(
     size = (rows, len(shape))
     if not shape or not rows or rows * len(shape) > MOST_CHOICES:
         return [(size, None)], said
-    flat = torch.arange(rows) if rows == count else (torch.arange(rows) / share).long()
+    flat = torch.arange(rows, device="cpu")
+    flat = flat if rows == count else (flat / share).long()
     return [(size, torch.stack(torch.unravel_index(flat, shape), dim=1))], said
 
 
@@ -83,7 +84,7 @@ def argmax(
     """Take the middle column."""
     dim = arguments[1] if len(arguments) > 1 else None
     columns = arguments[0].numel() if dim is None else arguments[0].shape[dim]
-    chosen = torch.full(result.shape, columns // 2, dtype=result.dtype)
+    chosen = torch.full(result.shape, columns // 2, dtype=result.dtype, device="cpu")
     return chosen, "argmax of values that nobody knows: the middle column"
 
 
@@ -92,7 +93,7 @@ def multinomial(
 ) -> tuple[Library, str] | None:
     """Take the middle columns, as many as are wanted."""
     columns, wanted = arguments[0].shape[-1], result.shape[-1]
-    row = (torch.arange(wanted) + columns // 2) % columns
+    row = (torch.arange(wanted, device="cpu") + columns // 2) % columns
     return row.expand(result.shape), "samples of a distribution that nobody knows: the middle"
 
 
@@ -108,8 +109,8 @@ def topk(
         return None
     order = list(range(columns))
     Random(os.environ.get("OOMDOCTOR_VIRTUAL_SEED", "0")).shuffle(order)  # noqa: S311 - no secret
-    turn = torch.arange(indices.numel()).remainder(columns)
-    chosen = torch.tensor(order)[turn].reshape(indices.shape)
+    turn = torch.arange(indices.numel(), device="cpu").remainder(columns)
+    chosen = torch.tensor(order, device="cpu")[turn].reshape(indices.shape)
     return (None, chosen), "topk of scores that nobody knows: all columns in turn"
 
 
