@@ -48,7 +48,7 @@ class Parts:
         self._failures = failures
         failures.steps = self.steps
         self._roots = RootClasses(agent)
-        Arguments(agent, line)
+        self.arguments = Arguments(agent, line)
 
     def install(self, torch: Library) -> None:
         """Set the hooks in torch, and wait for the libraries above it."""

@@ -69,6 +69,15 @@ class Recording:
             self._optimizers.remove()
         self.line.close()
 
+    def tell_error(self, value: BaseException) -> None:
+        """Tell of an exception that ends the recording; what dumps there are to make are made."""
+        self.exceptions.tell(value)
+
+    def tell_arguments(self, told: dict[str, object]) -> None:
+        """Write what a framework was asked for, where its trainer was made before the recording."""
+        if self._parts is not None:
+            self._parts.arguments.write(told)
+
     def _torch_is_there(self, torch: Library) -> None:
         from . import of_torch
 
