@@ -82,13 +82,19 @@ def size_of(value: Library, depth: int = _DEPTH) -> int:
     return 0
 
 
+def leaves_data_out(torch: Library) -> bool:
+    """Say whether the program asked for files without their data, which it fills itself."""
+    thread = getattr(torch.serialization, "_serialization_tls", None)
+    return bool(getattr(thread, "skip_data", False))
+
+
 def keep_apart_torch(torch: Library, scratch: Scratch) -> None:
     """Let torch save to scratch, and load from there what it saved."""
     save, load = torch.save, torch.load
 
     @functools.wraps(save)
     def save_apart(obj: Library, f: Library, *more: Library, **named: Library) -> Library:
-        if isinstance(f, (str, os.PathLike)):
+        if isinstance(f, (str, os.PathLike)) and not leaves_data_out(torch):
             f = scratch.to_write(f, size_of(obj)) or Nowhere()
         return save(obj, f, *more, **named)
 

@@ -38,7 +38,11 @@ def torch(scratch: Scratch) -> Any:
         else:
             Path(f).write_text(str(obj))
 
-    module = SimpleNamespace(save=save, load=lambda f: Path(f).read_text())
+    module = SimpleNamespace(
+        save=save,
+        load=lambda f: Path(f).read_text(),
+        serialization=SimpleNamespace(_serialization_tls=SimpleNamespace(skip_data=False)),
+    )
     files.keep_apart_torch(module, scratch)
     return module
 
@@ -66,6 +70,14 @@ def test_more_than_fits_is_written_nowhere(torch: Any, scratch: Scratch, tmp_pat
 
     assert list(scratch.folder.iterdir()) == []
     assert not (tmp_path / "model.pt").exists()
+
+
+def test_a_file_without_data_goes_where_the_program_wants_it(torch: Any, tmp_path: Path) -> None:
+    torch.serialization._serialization_tls.skip_data = True
+
+    torch.save("shapes", tmp_path / "empty.pt")
+
+    assert (tmp_path / "empty.pt").read_text() == "shapes"
 
 
 def test_all_files_together_have_a_limit(scratch: Scratch) -> None:
