@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from oomdoctor import pipeline
 from oomdoctor.cli import ask_session
 from oomdoctor.cli.ask import Interview, is_possible
 from oomdoctor.cli.ask_case import Case
@@ -34,7 +33,7 @@ def diagnosed(asked: Asked) -> Diagnosis:
     path = asked["resume"]
     session = Session() if path is None else ask_session.read(path)
     session = Session(
-        files=_once([*session.files, *_absolute(asked["files"])]),
+        files=_once([*session.files, *_absolute([*asked["files"], *asked["snapshot"]])]),
         config=_once([*session.config, *_absolute(asked["config"])]),
         facts=_once([*session.facts, *asked["fact"]]),
         answers=session.answers,
@@ -95,17 +94,14 @@ def _quoted(item: str) -> str:
 
 
 def _case(session: Session, asked: Asked) -> Case:
-    from oomdoctor.cli.options import codes_of, standard_input
+    from oomdoctor.cli.diagnose_snapshot import gathered_with
+    from oomdoctor.cli.options import codes_of
     from oomdoctor.cli.settings import rule_directories
     from oomdoctor.rules.loader import load_rules
     from oomdoctor.rules.selection import selected
 
     parse_given(session.facts)
-    gathered = pipeline.gather(
-        session.files,
-        config=session.config or None,
-        stdin=standard_input(),
-    )
+    gathered = gathered_with(session.files, (), session.config)
     directories = (*rule_directories(), *asked["rules"])
     rules = load_rules(directories, preview=asked["preview"])
     rules = selected(rules, select=codes_of(asked["select"]), ignore=codes_of(asked["ignore"]))

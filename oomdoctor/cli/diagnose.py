@@ -14,6 +14,7 @@ from oomdoctor.cli.options import (
     codes_of,
     input_options,
     is_run,
+    is_snapshot,
     output_options,
     rule_options,
     selection_options,
@@ -33,6 +34,7 @@ class Asked(TypedDict):
 
     files: tuple[str, ...]
     config: tuple[str, ...]
+    snapshot: tuple[str, ...]
     fact: tuple[str, ...]
     format: str
     fail_on: str | None
@@ -61,6 +63,7 @@ class Diagnose(HelpWithExamples):
 
     examples = (
         Example("oomdoctor diagnose crash.log --config train.yaml", "a log and its config"),
+        Example("oomdoctor diagnose crash.log --snapshot oom.pickle", "a log and a snapshot"),
         Example("nvidia-smi | oomdoctor diagnose crash.log -", "a log and a table"),
         Example("oomdoctor diagnose logs/ --format json -o diagnosis.json", "for scripts"),
         Example(
@@ -72,6 +75,13 @@ class Diagnose(HelpWithExamples):
 
 @click.command("diagnose", cls=Diagnose)
 @input_options
+@click.option(
+    "--snapshot",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="A memory snapshot of PyTorch; may be given again.",
+)
 @click.option(
     "-f",
     "--format",
@@ -119,14 +129,14 @@ class Diagnose(HelpWithExamples):
 def command(**values: object) -> int:
     """Say which kind of out-of-memory the inputs show, why, and what to change.
 
-    FILE is a log, an nvidia-smi table, a memory summary, a config or a script: what it is gets
-    recognised by its content. DIR stands for the text files in it, or for the run that
+    FILE is a log, an nvidia-smi table, a memory summary or snapshot, a config or a script: what it
+    is gets recognised by its content. DIR stands for the text files in it, or for the run that
     `oomdoctor run` recorded there; - for standard input. Nothing in an input is ever executed, and
     nothing leaves this machine.
     """
     asked = cast("Asked", values)
     needed = not (asked["fact"] or asked["ask"] or asked["resume"] is not None)
-    check_inputs([*asked["files"], *asked["config"]], needed=needed)
+    check_inputs([*asked["files"], *asked["config"], *asked["snapshot"]], needed=needed)
     redact = asked["redact"] or (asked["redact"] is None and asked["format"] == "markdown")
     if redact:
         from oomdoctor.render.redact import Names
@@ -155,6 +165,10 @@ def _diagnose(asked: Asked) -> Diagnosis:
         from oomdoctor.cli.diagnose_bundle import diagnosed as diagnosed_run
 
         return diagnosed_run(asked)
+    if asked["snapshot"] or any(map(is_snapshot, asked["files"])):
+        from oomdoctor.cli.diagnose_snapshot import diagnosed as diagnosed_snapshots
+
+        return diagnosed_snapshots(asked)
     from oomdoctor.cli.progress import bar_for
     from oomdoctor.cli.settings import rule_directories
     from oomdoctor.pipeline import diagnose

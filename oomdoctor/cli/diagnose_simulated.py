@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor import pipeline
-from oomdoctor.cli.options import codes_of, standard_input
+from oomdoctor.cli.diagnose_snapshot import gathered_with
+from oomdoctor.cli.options import codes_of
 from oomdoctor.cli.progress import bar_for
 from oomdoctor.cli.settings import rule_directories
 from oomdoctor.cli.steps import steps_for
@@ -30,11 +31,8 @@ def diagnosed_with_simulation(asked: Asked) -> Diagnosis:
         engines(None, say=say) as chosen,
     ):
         with bar_for(quiet=asked["quiet"]) as bar:
-            gathered = pipeline.gather(
-                asked["files"],
-                config=asked["config"] or None,
-                stdin=standard_input(),
-                progress=bar,
+            gathered = gathered_with(
+                asked["files"], asked["snapshot"], asked["config"], progress=bar
             )
         book = pipeline.assemble(gathered, parse_given(asked["fact"]))
         ruleset = pipeline.chosen_rules(

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound="Callable[..., object]")
 SEVERITIES = ("info", "warning", "error")
+_START = 4096
+_OF_A_SNAPSHOT = (b"segments", b"device_traces")
 
 
 def complete_fact(_ctx: object, _param: object, incomplete: str) -> list[CompletionItem]:
@@ -98,6 +100,28 @@ def check_inputs(given: Sequence[str], *, what: str = "a log", needed: bool = Tr
 def is_run(path: str) -> bool:
     """Say whether an input is the bundle of a recorded run."""
     return os.path.isfile(os.path.join(path, "run.json"))
+
+
+def is_snapshot(path: str) -> bool:
+    """Say whether an input is a memory snapshot of PyTorch: a pickle, or JSON, also with gzip."""
+    if not os.path.isfile(path):  # what comes through a pipe can be read only once
+        return False
+    try:
+        with open(path, "rb") as file:
+            start = file.read(_START)
+    except (OSError, ValueError):
+        return False
+    if start.startswith(b"\x1f\x8b"):
+        import zlib
+
+        try:
+            start = zlib.decompressobj(31).decompress(start, _START)
+        except zlib.error:
+            return False
+    if start.startswith(b"\x80"):
+        return any(word in start for word in _OF_A_SNAPSHOT)
+    key = start.lstrip().removeprefix(b"{").lstrip()
+    return any(key.startswith(b'"%b"' % word) for word in _OF_A_SNAPSHOT)
 
 
 def standard_input() -> BinaryIO | None:

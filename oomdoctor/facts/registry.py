@@ -17,6 +17,7 @@ from oomdoctor.facts import (
     table_run,
     table_said,
     table_serve,
+    table_snapshot,
     table_torch,
 )
 
@@ -37,6 +38,7 @@ TABLES = (
     table_serve,
     table_model,
     table_said,
+    table_snapshot,
 )
 
 

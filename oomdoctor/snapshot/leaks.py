@@ -16,8 +16,8 @@ from itertools import accumulate
 from statistics import median
 from typing import TYPE_CHECKING
 
+from oomdoctor.facts.segments import block_bytes
 from oomdoctor.record import NamedTuple, dataclass, replace
-from oomdoctor.snapshot.lives import block_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, overload
 
 from oomdoctor.errors import InputError
-from oomdoctor.facts.segments import BLOCK
+from oomdoctor.facts.segments import BLOCK, block_bytes
 from oomdoctor.record import NamedTuple
 from oomdoctor.snapshot.events import ALLOC, FREE_COMPLETED, FREE_REQUESTED, NO_POOL
 from oomdoctor.snapshot.shapes import ALLOCATED, WAITING
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from oomdoctor.snapshot.shapes import Device
 
 BEFORE = -1
-
-
-def block_bytes(requested: int) -> int:
-    """Return bytes in steps of 512, as the allocator hands them out."""
-    return (max(requested, 1) + BLOCK - 1) & -BLOCK
 
 
 class Life(NamedTuple):

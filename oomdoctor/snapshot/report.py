@@ -53,8 +53,9 @@ COLLECTING = "garbage_collection_threshold:0.8"  # without a limit nothing is co
 class DeviceReport:
     """The verdicts on one card.
 
-    `failed_bytes` is the latest request that failed, `peak` the moment when most was held, and
-    `failure` the one when that request failed. `curve` is what was held before each event.
+    `failed_bytes` is the latest request that failed, asked for by `failed_stack`; `peak` is the
+    moment when most was held, and `failure` the one when that request failed. `curve` is what was
+    held before each event.
     `outcomes` begins with the settings of the run. `before_bytes` were held when the recording
     began. `capacity_bytes` is what the process could have, known from a failed request. There is
     no replay, nor what follows from it, where the events contradict one another.
@@ -68,6 +69,7 @@ class DeviceReport:
     peak: Balance
     failure: Balance | None
     failed_bytes: int | None
+    failed_stack: Stack | None
     fragmentation: Fragmentation | None
     capacity_bytes: int | None
     outcomes: tuple[Outcome, ...]
@@ -84,17 +86,21 @@ class SnapshotReport:
     stacks: tuple[Stack, ...]
 
 
-def report_on(snapshot: Snapshot) -> SnapshotReport:
-    """Return the verdicts on a snapshot."""
+def report_on(snapshot: Snapshot, *, try_settings: bool = True) -> SnapshotReport:
+    """Return the verdicts on a snapshot; without `try_settings`, there are no `outcomes`."""
     settings = settings_in(snapshot.settings, snapshot.devices)
     return SnapshotReport(
-        devices=tuple(_device(one, snapshot, settings) for one in snapshot.devices),
+        devices=tuple(
+            _device(one, snapshot, settings, try_settings=try_settings) for one in snapshot.devices
+        ),
         settings=settings.text,
         stacks=snapshot.stacks,
     )
 
 
-def _device(device: Device, snapshot: Snapshot, settings: AllocatorSettings) -> DeviceReport:
+def _device(
+    device: Device, snapshot: Snapshot, settings: AllocatorSettings, *, try_settings: bool
+) -> DeviceReport:
     lives, stacks = lives_of(device), snapshot.stacks
     curve = curve_of(lives, len(device.events))
     peak = curve.index(max(curve))
@@ -110,7 +116,8 @@ def _device(device: Device, snapshot: Snapshot, settings: AllocatorSettings) -> 
     candidates = CANDIDATES if capacity is None else (*CANDIDATES, COLLECTING)
     with suppress(InputError):
         replayed = replay(device, settings, look, timed=False)
-        outcomes = outcomes_of(device, settings, capacity, candidates) if device.events else ()
+        if try_settings and device.events:
+            outcomes = outcomes_of(device, settings, capacity, candidates)
     return DeviceReport(
         number=device.number,
         events=len(device.events),
@@ -120,12 +127,19 @@ def _device(device: Device, snapshot: Snapshot, settings: AllocatorSettings) -> 
         peak=balance_at(lives, peak, stacks),
         failure=None if failed is None else balance_at(lives, failed, stacks),
         failed_bytes=None if event is None else event.size,
+        failed_stack=_stack_of(device, failed, stacks),
         fragmentation=None if replayed is None else seen[-1],
         capacity_bytes=capacity,
         outcomes=outcomes,
         curve=curve,
         before_bytes=lives.before_bytes(),
     )
+
+
+def _stack_of(device: Device, event: int | None, stacks: Sequence[Stack]) -> Stack | None:
+    if event is None or not device.stacks:
+        return None
+    return stacks[device.stacks[event]]
 
 
 def outcomes_of(

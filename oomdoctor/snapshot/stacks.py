@@ -21,6 +21,7 @@ NAMED_BYTES = 2  # a frame that was met before is named by its number
 ANYWAY_BYTES = 100_000
 ENGINE = ("autograd::Engine", "autograd::python::PythonEngine")
 LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "<string>")
+OURS = ("/oomdoctor/inject/", "/oomdoctor/virtual/")
 LIBRARY_STARTS = ("torch/", "<__array_function__", "<eval_with_key>")
 CALLS = ("_call_impl", "_wrapped_call_impl")
 
@@ -34,9 +35,10 @@ class Frame(NamedTuple):
 
     @property
     def library(self) -> bool:
-        """Say whether it is code that was installed, not the user's own."""
+        """Say whether it is code that was installed or recorded the run, not the user's own."""
         file = self.file.replace("\\", "/")
-        return any(one in file for one in LIBRARIES) or file.startswith(LIBRARY_STARTS)
+        named = any(one in file for one in (*LIBRARIES, *OURS))
+        return named or file.startswith(LIBRARY_STARTS)
 
     @property
     def forward(self) -> bool:

@@ -33,6 +33,7 @@ OPTIMIZER = (
     (SCRIPT, 26, "main"),
     *MAIN,
 )
+UPDATE = ((TORCH + "optim/adamw.py", 420, "_multi_tensor_adamw"), *OPTIMIZER[1:])
 LAYERS = 8
 
 Frames = tuple[tuple[str, int, str], ...]
@@ -64,8 +65,12 @@ class Recorded:
     def alloc(self, size: int, frames: Frames = (), stream: int = 0) -> Block:
         """Ask for a block from a line of the script."""
         assert self.cache.trace is not None
-        block = self.cache.alloc(size, stream)
         stack = [{"filename": file, "line": line, "name": name} for file, line, name in frames]
+        try:
+            block = self.cache.alloc(size, stream)
+        except OutOfMemoryError:
+            self.cache.trace.entries[-1]["frames"] = stack
+            raise
         self._stacks[block.address] = stack
         entry = self.cache.trace.entries[-1]
         assert entry["action"] == "alloc"
@@ -125,7 +130,7 @@ def _step(
         run.free(kept.pop())
     if not states:
         states += [run.alloc(128 * MIB, OPTIMIZER) for _ in range(LAYERS)]
-    scratch = run.alloc(96 * MIB, OPTIMIZER)
+    scratch = run.alloc(96 * MIB, UPDATE)
     run.free(scratch, *gradients, batch)
 
 

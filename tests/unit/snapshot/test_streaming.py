@@ -16,9 +16,8 @@ from oomdoctor.snapshot.reading import read_snapshot
 from oomdoctor.snapshot.shapes import snapshot_of
 from oomdoctor.snapshot.streaming import Ended, read_stream
 from oomdoctor.virtual import compiling
-
-from .planted import GIB, MIB, Recorded, leak, train
-from .runs import recorded
+from tests.unit.snapshot.planted import GIB, MIB, Recorded, leak, train
+from tests.unit.snapshot.runs import recorded
 
 if TYPE_CHECKING:
     import ctypes
