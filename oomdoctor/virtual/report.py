@@ -8,6 +8,7 @@ from oomdoctor.memory.outside import CONTEXT
 from oomdoctor.record import dataclass
 from oomdoctor.units import format_size
 from oomdoctor.virtual.outside import communicator_words, context_words
+from oomdoctor.virtual.wheels import NEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,15 +21,24 @@ CHECKED = (
     "the allocator's figures are PyTorch's own; of what was compared with real cards, "
     "docs/virtual.md has a table"
 )
+FOLLOWS_VALUES = (2, 9)
+NOT_FOLLOWED = (
+    "with torch {}.{} no values are followed (that needs 2.9): masks read as empty, so that a "
+    "program which selects rows by one takes less memory here than on a card"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VirtualReport:
-    """The cards, their use, and the calls and values that nobody models."""
+    """The cards, their use, and the calls and values that nobody models.
+
+    `torch` is its version, None where that is not known.
+    """
 
     cards: tuple[VirtualCard, ...]
     usage: tuple[CardUsage, ...]
     unmodelled: Unmodelled
+    torch: tuple[int, int] | None = None
 
     def sentences(self) -> Iterator[str]:
         """Yield what a reader of the run has to know, the figures first."""
@@ -39,6 +49,10 @@ class VirtualReport:
             doubt = _doubt(card, use)
             if doubt:
                 yield doubt
+        if self.torch is not None and self.torch < FOLLOWS_VALUES:
+            yield NOT_FOLLOWED.format(*self.torch)
+        elif self.torch is not None and self.torch > NEWEST:
+            yield f"nobody has tried torch {self.torch[0]}.{self.torch[1]} on a virtual card so far"
         yield context_words(self.cards[0].context_bytes)
         if any(one.startswith("ncclComm") for one in self.unmodelled.assumed):
             yield communicator_words(self.cards[0])

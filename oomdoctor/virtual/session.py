@@ -24,6 +24,7 @@ from oomdoctor.virtual.report import VirtualReport
 from oomdoctor.virtual.run import site_packages_of
 from oomdoctor.virtual.unmodelled import read_log
 from oomdoctor.virtual.usage import read_usage
+from oomdoctor.virtual.wheels import torch_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -101,6 +102,7 @@ class Session:
         # who starts it looks for it in the path of its own
         self.command = (shutil.which(command[0], path=base.get("PATH")) or command[0], *command[1:])
         site = site_packages_of(python_of(command, base))
+        self._torch = torch_version(site)
         libraries = build(site, environment=base)
         self._folder = Path(tempfile.mkdtemp(prefix="oomdoctor-virtual-"))
         shared = SHARED_MEMORY if SHARED_MEMORY.is_dir() else self._folder
@@ -131,6 +133,7 @@ class Session:
             cards=self.cards,
             usage=read_usage(self.usage, len(self.cards)),
             unmodelled=read_log(text),
+            torch=self._torch,
         )
 
     def _environment(self, libraries: Path, base: Mapping[str, str]) -> dict[str, str]:

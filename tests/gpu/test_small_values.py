@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import Any
 
 import pytest
+
+
+@pytest.fixture(autouse=True)
+def _follows_values(torch: Any) -> None:
+    """A virtual card follows values with torch 2.9 and later."""
+    if os.environ.get("OOMDOCTOR_VIRTUAL_NAME") and not hasattr(torch.library, "get_kernel"):
+        pytest.skip("this torch lets no operator be followed")
 
 
 def test_a_mask_is_what_the_host_made_it(torch: Any) -> None:

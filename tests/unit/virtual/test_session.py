@@ -117,6 +117,20 @@ def test_a_report_says_how_much_was_used_and_what_was_assumed() -> None:
     assert "one" in text
 
 
+@pytest.mark.parametrize(
+    ("torch", "warning"),
+    [((2, 8), "with torch 2.8 no values are followed"), ((2, 99), "nobody has tried torch 2.99")],
+)
+def test_a_version_of_torch_that_is_played_less_well_is_said(
+    torch: tuple[int, int], warning: str
+) -> None:
+    report = VirtualReport(cards=(L4,), usage=(NOTHING,), unmodelled=Unmodelled(), torch=torch)
+    known = replace(report, torch=(2, 13))
+
+    assert warning in "\n".join(report.sentences())
+    assert "torch 2" not in "\n".join(known.sentences())
+
+
 def test_a_card_that_nobody_used_is_named_as_such() -> None:
     assert "not used" in said(NOTHING)
 
