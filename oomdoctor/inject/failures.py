@@ -29,7 +29,7 @@ class Exceptions:
         self._told: BaseException | None = None
         self._printed = sys.excepthook
         self._printed_by_threads = threading.excepthook
-        self._hook, self._thread_hook = self._of_program, self._of_thread
+        self._hook, self._thread_hook = self.of_program, self.of_thread
         sys.excepthook = self._hook
         threading.excepthook = self._thread_hook
 
@@ -51,15 +51,17 @@ class Exceptions:
         self._told = value
         self._report(self._agent, type(value), value, value.__traceback__, thread=False)
 
-    def _of_program(
+    def of_program(
         self, kind: type[BaseException], value: BaseException, trace: TracebackType | None
     ) -> None:
+        """Tell of the exception that ends the program, and have it printed."""
         self._told = value
         self._report(self._agent, kind, value, trace, thread=False)
         self._trim(value)
         self._printed(kind, value, trace if value is None else value.__traceback__)
 
-    def _of_thread(self, given: threading.ExceptHookArgs) -> None:
+    def of_thread(self, given: threading.ExceptHookArgs) -> None:
+        """Tell of the exception that ends a thread, and have it printed."""
         value = given.exc_value
         if value is not None:
             self._report(self._agent, given.exc_type, value, given.exc_traceback, thread=True)

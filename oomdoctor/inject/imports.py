@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.abc
 import sys
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # `typing` is not imported at every start for that
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
-    from typing import TypeAlias
+    from typing import Any, TypeAlias
 
-Library: TypeAlias = Any
-"""A module or object of a library that these files cannot import to know its type."""
+    # a module or object of a library that these files cannot import to know its type
+    Library: TypeAlias = Any
 
 
-class Finder(importlib.abc.MetaPathFinder):
+class Finder:
     """Lets the other finders find a module, and has it patched after its own loader ran."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Sets the hooks of a trial, or of a recording, in a process that has just started."""
+"""Sets the hooks of a trial in a process that has just started."""
 
 from __future__ import annotations
 
@@ -28,11 +28,6 @@ _HEARTBEAT_SECONDS = 0.5
 
 def start(environment: Mapping[str, str]) -> None:
     """Read what is wanted, and wait for the imports of the program."""
-    if not environment.get("OOMDOCTOR_TRIAL_SOCKET"):
-        from .recording.start import start as record
-
-        record(environment)
-        return
     finder = Finder()
     agent = Agent(read(environment), Line(environment["OOMDOCTOR_TRIAL_SOCKET"]), finder)
     phases = Phases(agent)

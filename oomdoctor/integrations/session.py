@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from oomdoctor.inject.recording.start import Recording
+    from oomdoctor.inject.recording.whole import Recording
 
 _RUN = "OOMDOCTOR_RUN"
 _INJECTED = "_oomdoctor_inject"
@@ -71,7 +71,7 @@ class Session:
             sys.stderr.write(f"{self.line}\n")
 
     def _begin(self, folder: str | os.PathLike[str] | None) -> None:
-        from oomdoctor.inject.recording.start import Recording
+        from oomdoctor.inject.recording.whole import Recording
         from oomdoctor.recorder import run_file
 
         command = [sys.executable, *sys.argv]

@@ -104,9 +104,10 @@ def test_a_folder_that_cannot_be_made_is_nobodys_problem(tmp_path: Path) -> None
 
 
 def test_settings_that_cannot_be_read_are_nobodys_problem(tmp_path: Path) -> None:
-    recorded = start(tmp_path, "print(1)", OOMDOCTOR_RUN_SETTINGS="{")
+    recorded = start(tmp_path, "print(1); raise ValueError", OOMDOCTOR_RUN_SETTINGS="{")
 
-    assert (recorded.code, recorded.stdout, recorded.stderr) == (0, "1\n", "")
+    assert (recorded.code, recorded.stdout) == (1, "1\n")
+    assert recorded.stderr.endswith("\nValueError\n")
     assert list(recorded.run.glob("processes/*.fault.txt"))
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.machinery import PathFinder
-from importlib.util import module_from_spec, spec_from_file_location
+
+# the parts of importlib that are there at any start; its own modules import a dozen others
+from _frozen_importlib import module_from_spec
+from _frozen_importlib_external import PathFinder, spec_from_file_location
 
 NAME = "_oomdoctor_inject"
 HERE = os.path.realpath(os.path.dirname(os.path.abspath(__file__)))
@@ -63,10 +65,10 @@ def begin() -> None:
 
 def hook() -> None:
     """Set the hooks."""
-    from importlib import import_module
-
     try:
-        import_module(f"{NAME}.start").start(os.environ)
+        name = f"{NAME}.start" if IS_TRIAL else f"{NAME}.recording.start"
+        __import__(name)
+        sys.modules[name].start(os.environ)
         if not IS_TRIAL:  # the program finds its path as it would be; its children have PYTHONPATH
             sys.path[:] = [one for one in sys.path if os.path.realpath(one or ".") != HERE]
     except Exception as error:  # noqa: BLE001 - a program must start, whatever becomes of us
@@ -78,13 +80,9 @@ def fail(error: Exception) -> None:
     if IS_TRIAL:
         sys.stderr.write(f"oomdoctor: this process is not watched: {error!r}\n")
         return
-    try:
-        path = os.path.join(os.environ["OOMDOCTOR_RUN"], "processes", f"{os.getpid()}.fault.txt")
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "a", encoding="utf-8") as file:
-            file.write(f"{error!r}\n")
-    except OSError:
-        return
+    recording = sys.modules.get(f"{NAME}.recording")
+    if recording is not None:
+        recording.note_fault(os.environ, error)
 
 
 IS_TRIAL = bool(os.environ.get("OOMDOCTOR_TRIAL_SOCKET"))

@@ -1,150 +1,102 @@
-"""Sets the hooks of a recording in a process, at its start or in the middle of it.
+"""Waits in a process that has just started until there is something to record.
 
-    OOMDOCTOR_RUN=/path/of/the/bundle
-    OOMDOCTOR_RUN_SETTINGS={"history_entries": 100000, "snapshots": true, "dumps": 3}
-
-What OOMDOCTOR_TRIAL asks for (an end after so many steps, an evaluation, changes) is done as well.
+Most processes of a job import no torch and do not fail. So this file imports nothing that Python
+has not imported by itself: the rest comes with torch, or with an exception that nothing catches.
 """
 
 from __future__ import annotations
 
 import atexit
-import json
-import os
-import platform
 import sys
-from typing import TYPE_CHECKING, Any
 
-from .. import failures
-from ..agent import Agent, unwrap_all
 from ..imports import Finder
-from ..meters import start_ticks
-from ..settings import read
-from .line import FileLine
-from .phases import RecordedPhases
+from . import note_fault
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Mapping
     from types import TracebackType
-    from typing import TypeAlias
+    from typing import Any
 
-Library: TypeAlias = Any
+    from .whole import Recording
 
 
-class Recording:
-    """The recording of one process."""
+class Waiting:
+    """A process of which nothing is recorded yet."""
 
-    def __init__(self, run: str, environment: Mapping[str, str]) -> None:
-        """Hook what does not need torch."""
-        given = _settings(environment)
-        self.finder = Finder()
-        self.line = FileLine(run, self._greeting)
-        self.agent = Agent(read(environment), self.line, self.finder)
-        self._given = given
-        self._parts: Library = None
-        self._optimizers: Library = None
-        self._failures: Library = None
-        self._is_over = False
-        self.phases = RecordedPhases(self.agent)
-        self.exceptions = failures.Exceptions(self.agent)
-        self.agent.after_error.append(self._saw_error)
-        os.register_at_fork(after_in_child=self.line.forget)
-        sys.meta_path.insert(0, self.finder)
-        self.agent.when_imported("torch", self._torch_is_there)
-        atexit.register(self.agent.guarded(self._at_exit))
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        """Wait for torch and for failures."""
+        self._environment = environment
+        self._whole: Recording | None = None
+        self._failed = False
+        self._finder = Finder()
+        self._printed = sys.excepthook
+        self._hook = self._of_program
+        self._printed_by_threads: Any = None
+        self._thread_hook = self._of_thread
+        sys.excepthook = self._hook
+        sys.meta_path.insert(0, self._finder)
+        self._finder.when_imported("torch", self._begin_with)
+        self._finder.when_imported("threading", self._watch_threads)
+        atexit.register(self._at_exit)
 
-    def stop(self) -> None:
-        """Record no more, and leave every library as it was."""
-        if self._is_over:
-            return
-        self.agent.guarded(self._at_exit)()
-        self._is_over = True
-        self.exceptions.remove()
-        unwrap_all()
-        if self.finder in sys.meta_path:
-            sys.meta_path.remove(self.finder)
-        if self._parts is not None:
-            self.agent.guarded(self._parts.stop)()
-        if self._optimizers is not None:
-            self._optimizers.remove()
-        self.line.close()
+    def _begin_with(self, module: Any) -> None:
+        """Begin with a library: the recording then waits for it itself."""
+        del module
+        self._begin()
 
-    def tell_error(self, value: BaseException) -> None:
-        """Tell of an exception that ends the recording; what dumps there are to make are made."""
-        self.exceptions.tell(value)
+    def _begin(self) -> Recording | None:
+        if self._whole is not None or self._failed:
+            return None
+        try:
+            self._give_back()
+            from .whole import Recording
 
-    def tell_arguments(self, told: dict[str, object]) -> None:
-        """Write what a framework was asked for, where its trainer was made before the recording."""
-        if self._parts is not None:
-            self._parts.arguments.write(told)
+            run = self._environment["OOMDOCTOR_RUN"]
+            self._whole = Recording(run, self._environment, self._finder)
+        except Exception as error:  # noqa: BLE001 - a program goes on, whatever becomes of us
+            self._failed = True
+            note_fault(self._environment, error)
+        return self._whole
 
-    def _torch_is_there(self, torch: Library) -> None:
-        from . import of_torch
+    def _give_back(self) -> None:
+        """Leave the hooks to the recording, where nobody has put another in their place."""
+        if sys.excepthook is self._hook:
+            sys.excepthook = self._printed
+        threads: Any = sys.modules.get("threading")
+        if threads is not None and threads.excepthook is self._thread_hook:
+            threads.excepthook = self._printed_by_threads
 
-        self.agent.torch = torch
-        failures_of_memory = self._failures_of_memory()
-        self._parts = of_torch.Parts(
-            self.agent, self.phases, self.line, failures_of_memory, self._given
-        )
-        self.agent.tell("torch", version=str(torch.__version__))
-        self.agent.guarded(self._parts.install)(torch)
-        optimizers = sys.modules["torch.optim.optimizer"]
-        self._optimizers = optimizers.register_optimizer_step_post_hook(
-            self.agent.guarded(self._parts.steps.optimizer_stepped)
-        )
+    def _watch_threads(self, module: Any) -> None:
+        if self._whole is None and not self._failed:
+            self._printed_by_threads = module.excepthook
+            module.excepthook = self._thread_hook
 
-    def _failures_of_memory(self) -> Library:
-        """Return what sees failures of memory: made with torch, or with the first failure."""
-        if self._failures is None:
-            from .dumps import Dumps
-            from .failures import OutOfMemory
-            from .meter import RecordingMeter
+    def _of_program(
+        self, kind: type[BaseException], value: BaseException, trace: TracebackType | None
+    ) -> None:
+        whole = None if issubclass(kind, (SystemExit, KeyboardInterrupt)) else self._begin()
+        if whole is None:
+            self._printed(kind, value, trace)
+        else:
+            whole.exceptions.of_program(kind, value, trace)
 
-            self.agent.meter = RecordingMeter(self.agent)
-            dumps = Dumps(self.agent, self.line, self._given)
-            self._failures = OutOfMemory(self.agent, self.phases, dumps)
-        return self._failures
-
-    def _saw_error(self, value: BaseException, trace: TracebackType | None) -> None:
-        self._failures_of_memory().saw_error(value, trace)
-
-    def _greeting(self) -> dict[str, object] | None:
-        """Return what a process tells of itself first."""
-        torch = sys.modules.get("torch")
-        versions = {"python": platform.python_version()}
-        if torch is not None and hasattr(torch, "__version__"):
-            versions["torch"] = str(torch.__version__)
-        rank, world = self.agent.place()
-        return {
-            "type": "hello",
-            "pid": os.getpid(),
-            "parent": os.getppid(),
-            "start": start_ticks(),
-            "rank": rank,
-            "world": world,
-            "argv": [*getattr(sys, "argv", ())][:64],
-            "executable": sys.executable,
-            "versions": versions,
-        }
+    def _of_thread(self, given: threading.ExceptHookArgs) -> None:
+        whole = self._begin() if given.exc_value is not None else None
+        if whole is not None:
+            whole.exceptions.of_thread(given)
+        elif self._printed_by_threads is not None:
+            self._printed_by_threads(given)
 
     def _at_exit(self) -> None:
-        """Tell that the program came to its own end; how it ended, its exit code says."""
-        self.exceptions.tell_the_last()
-        if self._is_over or not self.line.has_spoken() or not self.agent.is_ours():
-            return
-        number = 0
-        if self._parts is not None:
-            self._parts.steps.close()
-            self.phases.close()
-            number = self._parts.steps.number
-        self.agent.tell("exit", number=number)
+        """Tell of a failure that the program's own hook has printed."""
+        if self._whole is None and isinstance(getattr(sys, "last_value", None), Exception):
+            whole = self._begin()
+            if whole is not None:
+                whole.at_exit()
 
 
-def start(environment: Mapping[str, str]) -> Recording:
-    """Record the process from here on."""
-    return Recording(environment["OOMDOCTOR_RUN"], environment)
-
-
-def _settings(environment: Mapping[str, str]) -> dict[str, object]:
-    data = json.loads(environment.get("OOMDOCTOR_RUN_SETTINGS") or "{}")
-    return data if isinstance(data, dict) else {}
+def start(environment: Mapping[str, str]) -> Waiting:
+    """Wait in this process."""
+    return Waiting(environment)
