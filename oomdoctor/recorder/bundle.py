@@ -16,15 +16,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from oomdoctor.errors import InputError, Location
 from oomdoctor.probe import processes as live
 from oomdoctor.record import dataclass, field
+from oomdoctor.recorder.hearing import process_of
 from oomdoctor.recorder.places import EVENTS_FILE, PROCESSES, RUN_FILE, SAMPLES_FILE
-from oomdoctor.recorder.told import Process, process_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from oomdoctor.recorder.told import Process
+
     Message: TypeAlias = dict[str, Any]
 
+ON_MACHINE, IN_GROUP = "on_machine", "in_group"
+"""Where the kernel counts what it kills for memory."""
 _MOST_SAMPLES = 100_000
 
 
@@ -110,7 +114,7 @@ class Run:
         return tuple(sorted(found, key=lambda one: (one.rank is None, one.rank or 0, one.pid)))
 
     def kills(self, where: str) -> int | None:
-        """Return how many processes the kernel killed for memory: on the `machine`, in `group`."""
+        """Return how many processes the kernel killed for memory: ON_MACHINE, or IN_GROUP."""
         given = self.told.get("kernel_kills")
         found = given.get(where) if isinstance(given, dict) else None
         return found if isinstance(found, int) else None

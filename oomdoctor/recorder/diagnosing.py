@@ -16,6 +16,7 @@ from oomdoctor.errors import InputError, OomdoctorError
 from oomdoctor.facts.given import parse_given
 from oomdoctor.model.core import Failure
 from oomdoctor.record import dataclass
+from oomdoctor.recorder.bundle import IN_GROUP, ON_MACHINE
 from oomdoctor.recorder.facts_inside import facts_inside, process_of_outcome
 from oomdoctor.recorder.facts_outside import facts_outside
 from oomdoctor.recorder.outcome import KERNEL_KILL, Outcome, outcome_of
@@ -170,7 +171,7 @@ def _not_said(facts: Sequence[Fact], said: set[str]) -> Iterator[Fact]:
 def _kernel_kill(run: Run, outcome: Outcome, quoting: Quoting) -> Iterator[Failure]:
     """Yield the kill that only the kernel's counts tell of: its log is closed to this user."""
     if outcome.word == KERNEL_KILL:
-        quote = quoting.run("group" if run.kills("group") else "machine")
+        quote = quoting.run(IN_GROUP if run.kills(IN_GROUP) else ON_MACHINE)
         facts = tuple(
             one
             for one in facts_outside(run, outcome, quoting)

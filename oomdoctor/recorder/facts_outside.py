@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.model.enums import Origin
 from oomdoctor.record import replace
+from oomdoctor.recorder.bundle import IN_GROUP, ON_MACHINE
 from oomdoctor.recorder.outcome import INTERRUPTED, KERNEL_KILL, KILLED, SUCCEEDED
 from oomdoctor.recorder.quoting import holds, seen
 from oomdoctor.units import format_size
@@ -61,26 +62,33 @@ def _address_space(run: Run, quoting: Quoting) -> Iterator[Fact]:
 def _end(run: Run, outcome: Outcome, quoting: Quoting) -> Iterator[Fact]:
     if run.exit_code == _KILLED_CODE:
         yield holds("host.killed", quoting.run("exit_code"))
-    elif run.exit_code is not None and run.kills("machine") == 0:
+    elif run.exit_code is not None and run.kills(ON_MACHINE) == 0 and _all_told_their_end(run):
         source = "the exit code tells of no kill, and the kernel killed nothing for memory"
         yield holds("host.killed", quoting.run("exit_code"), source=source, value=False)
-    if run.kills("machine") == 0:
+    if run.kills(ON_MACHINE) == 0:
         source = "the kernel's count of what it killed for memory did not rise"
-        yield holds("host.oom_kill", quoting.run("machine"), source=source, value=False)
+        yield holds("host.oom_kill", quoting.run(ON_MACHINE), source=source, value=False)
     if outcome.word == KERNEL_KILL:
-        name = "group" if run.kills("group") else "machine"
+        name = IN_GROUP if run.kills(IN_GROUP) else ON_MACHINE
         kills = run.kills(name)
         quote = quoting.run(name)
         yield holds("host.oom_kill", quote, source=outcome.why)
         yield seen("host.killer", "kernel", quote)
-        if name == "group":
+        if name == IN_GROUP:
             yield seen("host.kill_scope", "group", quote)
         if kills:
             yield seen("host.kills", kills, quote)
     if outcome.word == INTERRUPTED:
         yield holds("host.ended_outside", quoting.run("signals"), source=outcome.why)
-    elif outcome.word == KILLED and run.kills("machine") == 0:
+    elif outcome.word == KILLED and run.kills(ON_MACHINE) == 0:
         yield from _somebody(run, quoting)
+
+
+def _all_told_their_end(run: Run) -> bool:
+    """Say whether no process can have been killed behind the back of the one that was started."""
+    if run.processes:
+        return all(one.exited or one.errors for one in run.processes)
+    return len(run.pids()) <= 1
 
 
 def _somebody(run: Run, quoting: Quoting) -> Iterator[Fact]:
@@ -93,7 +101,7 @@ def _somebody(run: Run, quoting: Quoting) -> Iterator[Fact]:
     is_short = limit is not None and used is not None and used > (1 - _PLENTY) * limit
     if total and available and available > _PLENTY * total and not is_short:
         source = f"killed, not by the kernel, with {format_size(available)} of memory available"
-        quotes = (quoting.run("machine"), quoting.sample(last.line, "available_bytes"))
+        quotes = (quoting.run(ON_MACHINE), quoting.sample(last.line, "available_bytes"))
         fact = holds("host.ended_outside", *quotes, source=source)
         yield replace(fact, origin=Origin.DERIVED)
 

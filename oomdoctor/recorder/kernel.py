@@ -33,11 +33,11 @@ class Kernel:
         found: dict[str, int] = {}
         now = processes.kernel_kills()
         if now is not None and self._before is not None:
-            found["machine"] = now - self._before
+            found["on_machine"] = now - self._before
         for path, before in groups.items():
             kills = memory_groups.look(Path(path)).kills
             if kills is not None:
-                found["group"] = max(found.get("group", 0), kills - before)
+                found["in_group"] = max(found.get("in_group", 0), kills - before)
         return found
 
     def keep_lines(self, folder: Path, *, abnormal: bool) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from oomdoctor.lab.endings import signal_name
 from oomdoctor.record import NamedTuple
+from oomdoctor.recorder.bundle import IN_GROUP, ON_MACHINE
 from oomdoctor.recorder.places import KERNEL_FILE
 from oomdoctor.units import format_size
 
@@ -60,6 +61,7 @@ _DEVICE_WORDS = re.compile(
 )
 _VICTIM = re.compile(r"Killed process (\d+)")
 _LINE = 300
+_NOT_BY_KERNEL = "not by the kernel for want of memory: its count of such kills is what it was"
 
 
 class Outcome(NamedTuple):
@@ -137,11 +139,11 @@ def _by_kernel(run: Run) -> Outcome | None:
         rank = None if process is None else process.rank
         text = f"the kernel's log says that it killed process {victims[0]} of this run"
         return Outcome(KERNEL_KILL, text, rank)
-    group = run.kills("group")
+    group = run.kills(IN_GROUP)
     if group:
         times = "once" if group == 1 else f"{group} times"
         return Outcome(KERNEL_KILL, f"the kernel killed {times} in the memory group of this run")
-    if run.kills("machine") and _is_killed(run):
+    if run.kills(ON_MACHINE) and _is_killed(run):
         text = "it was killed while the kernel killed for memory on this machine; its log is closed"
         return Outcome(KERNEL_KILL, f"{text} to this user, so that it is not certain of this run")
     return None
@@ -165,14 +167,17 @@ def _of_output(run: Run, printed: Sequence[Failure]) -> Outcome | None:
     A shell or a launcher prints that a child was killed, whoever did that.
     """
     for one in printed:
-        killed = any(fact.key == "host.killed" for fact in one.facts)
-        if one.kind not in ("gpu-oom", "host-oom", "shm") or one.consequence or killed:
+        if one.kind not in ("gpu-oom", "host-oom", "shm") or one.consequence:
+            continue
+        if any(fact.key == "host.killed" for fact in one.facts):
+            if run.kills(ON_MACHINE) == 0:
+                text = _first_line(one.line_quote.text)
+                return Outcome(KILLED, f"printed: {text}; {_NOT_BY_KERNEL}", one.rank)
             continue
         if any(fact.key == "oom.caught" and fact.value for fact in one.facts):
             continue
         word = DEVICE_OOM if one.kind == "gpu-oom" else HOST_OOM
         return Outcome(word, f"printed: {_first_line(one.line_quote.text)}", one.rank)
-    del run
     return None
 
 
@@ -197,9 +202,8 @@ def _by_number(run: Run, number: int) -> Outcome:
         return Outcome(CRASHED, f"{name}: a library or the interpreter crashed")
     if number == signal.SIGINT:
         return Outcome(INTERRUPTED, name)
-    if number == signal.SIGKILL and run.kills("machine") == 0:
-        text = "and not by the kernel for want of memory: its count of such kills is what it was"
-        return Outcome(KILLED, f"{name}, {text}")
+    if number == signal.SIGKILL and run.kills(ON_MACHINE) == 0:
+        return Outcome(KILLED, f"{name}; {_NOT_BY_KERNEL}")
     return Outcome(KILLED, name)
 
 

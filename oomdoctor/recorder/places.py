@@ -29,7 +29,9 @@ PROCESSES = "processes"
 EVENTS_FILE = "events.jsonl"
 LAST = "last"
 _OF_A_SHELL = (("-c",), ("-lc",), ("-ec",), ("-ic",))
-_LONGEST_WORD = 32
+_SCRIPTS = (".py", ".sh")
+_LAUNCHER_MODULES = ("torch.distributed.", "accelerate.commands.", "deepspeed.launcher.")
+_LONGEST_WORD = 20
 _MOST_TRIES = 1000
 _STAMP = len("20260114-093012")
 _LAUNCHERS = frozenset(
@@ -50,11 +52,16 @@ def word_of(command: Sequence[str]) -> str:
     spoken = " ".join(command[2:3] if tuple(command[1:2]) in _OF_A_SHELL else command)
     words = [one for one in spoken.split() if not one.startswith("-") and "=" not in one]
     named = [Path(one).name for one in words]
-    plain = [one for one in named if re.sub(r"[\d.]+$", "", one) not in _LAUNCHERS]
-    word = (plain or named or ["command"])[0]
-    for suffix in (".py", ".sh"):
+    scripts = [one for one in named if one.endswith(_SCRIPTS)]
+    plain = [one for one in named if not _launches(one)]
+    word = (scripts or plain or named or ["command"])[0]
+    for suffix in _SCRIPTS:
         word = word.removesuffix(suffix)
     return re.sub(r"[^A-Za-z0-9_.]+", "-", word).strip("-.")[:_LONGEST_WORD] or "command"
+
+
+def _launches(word: str) -> bool:
+    return re.sub(r"[\d.]+$", "", word) in _LAUNCHERS or word.startswith(_LAUNCHER_MODULES)
 
 
 def new_bundle(runs: Path, command: Sequence[str], *, now: float | None = None) -> Path:

@@ -12,14 +12,14 @@ import json
 import os
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomdoctor.probe import memory_groups, processes
 from oomdoctor.recorder.places import SAMPLES_FILE
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from oomdoctor.probe.memory_groups import MemoryGroup
     from oomdoctor.probe.processes import Stat
     from oomdoctor.recorder.cards import Cards
 
@@ -78,6 +78,7 @@ class Sampler:
         """Look at nothing yet; `began` is when the command started, on the monotonic clock."""
         self.known: dict[int, int] = {}  # all processes of the command by now, with their start
         self.groups: dict[str, int] = {}  # kills that each of its memory groups had at first
+        self._last_group: MemoryGroup | None = None
         self._root = root
         self._began = began
         self._cards = cards
@@ -154,14 +155,25 @@ class Sampler:
             "total_bytes": info.get("MemTotal"),
             "swap_used_bytes": info.get("SwapTotal", 0) - info.get("SwapFree", 0),
         }
-        group = memory_groups.group_of(self._root if self._root in live else "self")
+        group = self._group(live)
         if group is not None:
-            self.groups.setdefault(group.path, group.kills or 0)
             found["cgroup_limit_bytes"] = group.limit_bytes
             found["cgroup_used_bytes"] = group.used_bytes
             found["cgroup_peak_bytes"] = group.peak_bytes
             found["cgroup_kills"] = group.kills
         return {name: value for name, value in found.items() if value is not None}
+
+    def _group(self, live: dict[int, Stat]) -> MemoryGroup | None:
+        """Return the memory group of the command; one that ends is in none, and was in the last."""
+        found = memory_groups.group_of(self._root) if self._root in live else None
+        last = self._last_group
+        if last is not None and (found is None or found.limit_bytes is None):
+            return memory_groups.look(Path(last.path))
+        found = found or memory_groups.group_of("self")
+        if found is not None:
+            self.groups.setdefault(found.path, found.kills or 0)
+            self._last_group = found if found.limit_bytes is not None else None
+        return found
 
     def _process(self, pid: int, one: Stat, *, pages: bool) -> dict[str, object]:
         use = processes.host_use(pid)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from oomdoctor.recorder.outcome import RUNNING, SUCCEEDED, WORDS
+from oomdoctor.recorder.outcome import DEVICE_OOM, HOST_OOM, KERNEL_KILL, RUNNING, SUCCEEDED, WORDS
 from oomdoctor.render.page import Page, Section, Table
 from oomdoctor.render.watch_words import duration
 from oomdoctor.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from oomdoctor.recorder.listing import Listed
 
 _MOST = 100
-_LONGEST_COMMAND = 60
-_LONGEST_CAUSE = 40
+_LONGEST_COMMAND = 24
+_LONGEST_CAUSE = 24
+_BRIEF = {
+    KERNEL_KILL: "kernel kill",
+    DEVICE_OOM: "out of device mem.",
+    HOST_OOM: "out of host mem.",
+}
 _HEADERS = ("run", "command", "came of it", "took", "peak", "first cause")
 
 
@@ -53,12 +57,17 @@ def list_page(found: Sequence[Listed], runs: Path) -> Page:
 def _row(one: Listed) -> tuple[str, ...]:
     return (
         one.id,
-        _cut(shlex.join(one.command), _LONGEST_COMMAND),
-        WORDS.get(one.outcome, one.outcome),
+        _cut(" ".join(_short(word) for word in one.command), _LONGEST_COMMAND),
+        _BRIEF.get(one.outcome, WORDS.get(one.outcome, one.outcome)),
         "-" if one.seconds is None else duration(one.seconds),
         "-" if one.peak_bytes is None else format_size(one.peak_bytes),
         _cut(one.cause or "-", _LONGEST_CAUSE),
     )
+
+
+def _short(word: str) -> str:
+    """Return a path without its folders: what a person knows it by."""
+    return Path(word).name if word.startswith("/") and word != "/" else word
 
 
 def _cut(text: str, most: int) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 OLDER, NEWER = "20260101-120000-train", "20260102-120000-train"
-FAILED = {"exit_code": 1, "kernel_kills": {"machine": 0, "group": 0}}
+FAILED = {"exit_code": 1, "kernel_kills": {"on_machine": 0, "in_group": 0}}
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from oomdoctor.recorder.diagnosing import Examined
 
 KEY = "100-1"
-FAILED = {"exit_code": 1, "kernel_kills": {"machine": 0, "group": 0}}
+FAILED = {"exit_code": 1, "kernel_kills": {"on_machine": 0, "in_group": 0}}
 
 
 def examined(folder: Path, **given: Any) -> Examined:
@@ -86,7 +86,7 @@ def test_a_rise_over_steps_is_a_fact_with_its_slope(tmp_path: Path) -> None:
 
 def test_a_kill_that_the_kernel_only_counts_is_a_shortage_of_the_group(tmp_path: Path) -> None:
     limit = {"cgroup_limit_bytes": GIB, "cgroup_used_bytes": GIB - MIB}
-    told = {"exit_code": 137, "signal": 9, "kernel_kills": {"machine": 1, "group": 1}}
+    told = {"exit_code": 137, "signal": 9, "kernel_kills": {"on_machine": 1, "in_group": 1}}
 
     found = examined(tmp_path / "r", told=told, samples=[sample(1, {"pid": 5}, **limit)])
 

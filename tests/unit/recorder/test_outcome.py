@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KEY = "100-1"
-NO_KILL = {"machine": 0, "group": 0}
+ON_MACHINE = {"on_machine": 1, "in_group": 0}
+IN_GROUP = {"on_machine": 1, "in_group": 1}
+NO_KILL = {"on_machine": 0, "in_group": 0}
 
 
 def error(name: str, text: str = "", **fields: Any) -> dict[str, Any]:
@@ -41,9 +43,9 @@ def error(name: str, text: str = "", **fields: Any) -> dict[str, Any]:
         ),
         ({"exit_code": 1}, [refusal(5, device=None, text="refused")], "out-of-host-memory"),
         ({"exit_code": 137, "signal": 9, "kernel_kills": NO_KILL}, [], "killed"),
-        ({"exit_code": 137, "signal": 9, "kernel_kills": {"machine": 1}}, [], "killed-by-kernel"),
-        ({"exit_code": 1, "kernel_kills": {"machine": 1, "group": 1}}, [], "killed-by-kernel"),
-        ({"exit_code": 1, "kernel_kills": {"machine": 1, "group": 0}}, [], "crashed"),
+        ({"exit_code": 137, "signal": 9, "kernel_kills": ON_MACHINE}, [], "killed-by-kernel"),
+        ({"exit_code": 1, "kernel_kills": IN_GROUP}, [], "killed-by-kernel"),
+        ({"exit_code": 1, "kernel_kills": ON_MACHINE}, [], "crashed"),
         ({"exit_code": 139, "signal": 11}, [], "crashed"),
         ({"exit_code": 143, "signal": 15, "signals": [{"signal": 15}]}, [], "interrupted"),
         ({"exit_code": 1, "signals": [{"signal": 2, "terminal": True}]}, [], "interrupted"),
@@ -65,7 +67,7 @@ def test_an_outcome(
 
 def test_a_kill_that_the_kernel_logs_is_of_this_run_where_the_process_is(tmp_path: Path) -> None:
     line = "Memory cgroup out of memory: Killed process {} (python) total-vm:1kB, anon-rss:1kB\n"
-    told = {"exit_code": 1, "kernel_kills": {"machine": 1, "group": 0}}
+    told = {"exit_code": 1, "kernel_kills": {"on_machine": 1, "in_group": 0}}
     seen = [sample(1, {"pid": 4711})]
 
     ours = run(tmp_path / "a", told=told, samples=seen, kernel=line.format(4711))

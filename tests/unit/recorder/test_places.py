@@ -18,6 +18,8 @@ from tests.unit.recorder.made import bundle
         (["/usr/bin/python3.11", "-u", "/work/fit.py"], "fit"),
         (["torchrun", "--nproc-per-node=2", "train.py"], "train"),
         (["accelerate", "launch", "run.py"], "run"),
+        (["python", "-m", "torch.distributed.run", "--nproc-per-node", "2", "fit.py"], "fit"),
+        (["python", "-m", "torch.distributed.run", "-m", "our.job"], "our.job"),
         (["CUDA=1", "env", "A=b", "./job.sh"], "job"),
         (["bash", "-c", "make all"], "make"),
         (["python"], "python"),
