@@ -20,7 +20,8 @@ class Figure(NamedTuple):
 class Table:
     """Rows under headers; `numeric` names the columns whose cells are figures.
 
-    `marked` are the rows to look at, told by a word in them as well.
+    `marked` are the rows to look at, told by a word in them as well. Cells of `whole` columns are
+    never cut: they are names to type.
     """
 
     caption: str
@@ -28,6 +29,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     numeric: frozenset[int] = frozenset()
     marked: frozenset[int] = frozenset()
+    whole: frozenset[int] = frozenset()
 
 
 class ChartBar(NamedTuple):

@@ -135,7 +135,7 @@ def _table(table: Table, theme: Theme) -> list[Line]:
         return []
     rows = [tuple(safe(cell, theme) for cell in row) for row in (table.headers, *table.rows)]
     room = theme.width - len(INDENT)
-    widths = _widths(rows, room=room)
+    widths = _widths(rows, room=room, whole=table.whole)
     if sum(widths) + len(GAP) * (len(widths) - 1) > room:
         return _one_below_the_other(table, theme)
     lines = []
@@ -160,11 +160,14 @@ def _one_below_the_other(table: Table, theme: Theme) -> list[Line]:
     return lines
 
 
-def _widths(rows: Sequence[tuple[str, ...]], *, room: int) -> list[int]:
-    """Return the width of each column; the widest gives way until all fit."""
+def _widths(rows: Sequence[tuple[str, ...]], *, room: int, whole: frozenset[int]) -> list[int]:
+    """Return the width of each column; the widest that may be cut gives way until all fit."""
     widths = [max(cells(row[at]) for row in rows) for at in range(len(rows[0]))]
-    while sum(widths) + len(GAP) * (len(widths) - 1) > room and max(widths) > NARROWEST_CELL:
-        widths[widths.index(max(widths))] -= 1
+    while sum(widths) + len(GAP) * (len(widths) - 1) > room:
+        width, at = max((0 if at in whole else width, -at) for at, width in enumerate(widths))
+        if width <= NARROWEST_CELL:
+            break
+        widths[-at] -= 1
     return widths
 
 

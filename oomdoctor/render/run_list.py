@@ -42,6 +42,7 @@ def list_page(found: Sequence[Listed], runs: Path) -> Page:
         headers=_HEADERS,
         rows=tuple(_row(one) for one in shown),
         numeric=frozenset({3, 4}),
+        whole=frozenset({0}),
         marked=frozenset(
             number for number, one in enumerate(shown) if one.outcome not in (SUCCEEDED, RUNNING)
         ),
