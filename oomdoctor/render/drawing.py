@@ -23,6 +23,7 @@ Places = tuple[tuple[float, float], ...]
 ABOVE = 1.14
 """How much higher than its highest value a picture is."""
 MOST_MARKS = 24
+MOST_BANDS = 200
 NEAR = 0.4
 """Moments nearer than this share of the width have their names below one another."""
 ROWS = 4
@@ -121,7 +122,7 @@ def curve_drawing(curve: Curve) -> Drawing:
         right=at or 1.0,
         top=highest * ABOVE or 1.0,
         paths=(Path("allocated", stepped(places), filled=True),),
-        bands=tuple(bands),
+        bands=_joined(bands),
         levels=tuple(Level(name, level) for name, level in curve.lines),
     )
 
@@ -161,10 +162,24 @@ def timeline_drawing(timeline: Timeline) -> Drawing:
         right=right if right > left else left + 1.0,
         top=highest * ABOVE or 1.0,
         paths=paths,
-        bands=tuple(Band(one.name, one.start, one.end) for one in timeline.phases),
+        bands=_joined([Band(one.name, one.start, one.end) for one in timeline.phases]),
         levels=tuple(Level(name, level) for name, level in timeline.levels),
         moments=_moments(timeline, (right - left) * NEAR),
     )
+
+
+def _joined(bands: list[Band]) -> tuple[Band, ...]:
+    """Join neighbours of one name; of very many stretches the widest are kept."""
+    found: list[Band] = []
+    for one in sorted(bands, key=lambda one: one.start):
+        if found and found[-1].name == one.name and one.start <= found[-1].end:
+            found[-1] = found[-1]._replace(end=max(found[-1].end, one.end))
+        else:
+            found.append(one)
+    if len(found) > MOST_BANDS:
+        least = sorted((one.end - one.start for one in found), reverse=True)[MOST_BANDS]
+        found = [one for one in found if one.end - one.start > least]
+    return tuple(found)
 
 
 def _moments(timeline: Timeline, near: float) -> tuple[Moment, ...]:

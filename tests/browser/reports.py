@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
+from oomdoctor.cli.run_end import whole_page
 from oomdoctor.model.bisect import AxisRange, Bisected
 from oomdoctor.model.trial import (
     FIT,
@@ -19,6 +20,8 @@ from oomdoctor.model.trial import (
 )
 from oomdoctor.pipeline import diagnose
 from oomdoctor.record import replace
+from oomdoctor.recorder.bundle import read_bundle
+from oomdoctor.recorder.diagnosing import examine
 from oomdoctor.render.bisect_page import bisect_page
 from oomdoctor.render.diagnosis_page import diagnosis_page
 from oomdoctor.render.html import page_html
@@ -26,6 +29,7 @@ from oomdoctor.render.page import Mark, Page, Section, Series, Stretch, Timeline
 from oomdoctor.render.snapshot_page import snapshot_page
 from oomdoctor.snapshot.report import report_on
 from oomdoctor.snapshot.shapes import snapshot_of
+from tests.unit.recorder.made import bundle, event, refusal
 from tests.unit.snapshot.planted import MIB, Recorded, leak, train
 
 GIB = 1 << 30
@@ -132,6 +136,22 @@ def frontier_report(*, still: bool) -> str:
     return page_html(bisect_page(replace(made, answer=None, frontier=frontier)), still=still)
 
 
+def recorded_report(*, still: bool) -> str:
+    """Return the report of a recorded run that ended for want of memory."""
+    events = [event("phase", 3, phase=f"load {ACTING}", seconds=3.0, allocated_bytes=2 * GIB)]
+    for step in range(40):
+        figures = {
+            "allocated_bytes": (4 + step // 4) * GIB,
+            "reserved_bytes": (5 + step // 4) * GIB,
+        }
+        events.append(event("step", 4 + step, number=step + 1, seconds=1.0, **figures))
+    events.append(refusal(45, step=41))
+    with TemporaryDirectory() as folder:
+        told = {"exit_code": 1, "kernel_kills": {"on_machine": 0, "in_group": 0}}
+        place = bundle(Path(folder) / "run", told=told, events={"100-1": events}, output=LOG)
+        return page_html(whole_page(examine(read_bundle(place))), still=still)
+
+
 def plain_report(*, still: bool) -> str:
     """Return a page of sentences alone."""
     return page_html(Page(title="Nothing to draw", lead=("All is said.",)), still=still)
@@ -147,6 +167,7 @@ class Report(Protocol):
 REPORTS: dict[str, Report] = {
     "run": run_report,
     "snapshot": snapshot_report,
+    "recorded": recorded_report,
     "bisect": bisect_report,
     "frontier": frontier_report,
     "plain": plain_report,

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.browser
 KINDS = [*REPORTS, "run-still", "bisect-still"]
 OPEN_ALL = "for (const one of document.querySelectorAll('details')) one.open = true"
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
-CHARTED = ("run", "snapshot", "bisect")
+CHARTED = ("run", "recorded", "snapshot", "bisect")
 needs_charts = pytest.mark.skipif(
     find_spec("bokeh") is None, reason="the charts' library (extra `report`) is not installed"
 )
@@ -101,7 +101,7 @@ def test_a_phone_shows_a_report_without_scrolling_aside(
         assert wide <= PHONE["width"]
 
 
-@pytest.mark.parametrize("kind", ["run", "run-still", "snapshot", "bisect"])
+@pytest.mark.parametrize("kind", ["run", "run-still", "recorded", "snapshot", "bisect"])
 def test_what_an_input_says_is_shown_and_does_nothing(
     browser: Any, reports: dict[str, Path], kind: str
 ) -> None:

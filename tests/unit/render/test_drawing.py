@@ -108,6 +108,19 @@ def test_a_curve_lasts_as_many_steps_as_its_points_stand_for() -> None:
     assert drawn.paths[0].places == ((0, GIB), (3, GIB), (3, 2 * GIB), (4, 2 * GIB))
 
 
+def test_stretches_of_one_name_are_joined_and_very_many_thinned() -> None:
+    steps = tuple(Stretch("step", at, at + 1) for at in range(1_000))
+    changing = tuple(Stretch(f"step {at}", at, at + 0.5 + (at % 10) / 20) for at in range(1_000))
+    line = (Series("allocated", ((0, 1.0), (1_000, 2.0))),)
+
+    joined = timeline_drawing(Timeline(caption="", across="", series=line, phases=steps))
+    thin = timeline_drawing(Timeline(caption="", across="", series=line, phases=changing))
+
+    assert [(one.name, one.start, one.end) for one in joined.bands] == [("step", 0, 1_000)]
+    assert 0 < len(thin.bands) <= 200
+    assert min(one.end - one.start for one in thin.bands) > 0.5
+
+
 def test_a_section_has_a_drawing_for_each_picture_that_has_points() -> None:
     empty = Timeline(caption="", across="", series=(Series("none", ()),))
 
