@@ -92,7 +92,8 @@ def _meaning(peak: Peak, what: str) -> str:
         parts.append(f"rank {peak.rank}")
     if peak.left_bytes is not None and peak.limit_bytes is not None:
         left = format_size(max(0, peak.left_bytes))
-        parts.append(f"{left} of {format_size(peak.limit_bytes)} left")
+        # contexts, libraries and others have their part of the rest
+        parts.append(f"at most {left} of {format_size(peak.limit_bytes)} left")
     return ", ".join(parts)
 
 
