@@ -30,6 +30,8 @@ def source_for(named: str | None, gpu: int | None, folder: str | None) -> Source
         return _found(runs)
     if named.isdecimal() and not Path(named).exists():
         return _process(int(named), runs)
+    if (Path(named) / PROCESSES).is_dir():  # also one whose run.json is lost
+        return BundleSource(Path(named))
     return BundleSource(bundle_named(named, runs))
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from oomdoctor.growth.trend import Trend
 
 SCORE = 3.0
+UNSURE_SCORE = 2.0
 TEETH_SCORE = 2.5
 FEWEST_TEETH = 6
 _SLOWER = 0.5
@@ -116,6 +117,8 @@ def _of_stretch(seen: Sequence[Point], start: int, least_bytes: int) -> Growth:
     stretch = seen[start:]
     line = trend([one.at for one in stretch], [one.low for one in stretch])
     if not (line.score >= SCORE and line.low > 0 and _enough(stretch, line, least_bytes)):
+        if line.score >= UNSURE_SCORE and _enough(stretch, line, least_bytes):
+            return _growth(stretch, Course.UNSURE, line)
         rose = stretch[0].low - min(one.low for one in seen[: start + 1])
         course = Course.LEVELLED if start and rose >= least_bytes else Course.LEVEL
         return _growth(stretch, course, line)

@@ -72,14 +72,17 @@ class Track:
 def windows(points: Sequence[Point]) -> tuple[Point, ...]:
     """Return windows of equally many points; the first points are left out where they don't fit.
 
-    A window has half the square root of the number of points, so that both the windows and what is
-    in each grow with the series.
+    A window stands where its lowest value is. It has half the square root of the number of points,
+    so that both the windows and what is in each grow with the series.
     """
     size = max(1, ceil(len(points) / MOST_WINDOWS), round(sqrt(len(points)) / 2))
     first = len(points) % size
-    return tuple(
-        _together(points[start : start + size]) for start in range(first, len(points), size)
-    )
+    return tuple(_window(points[start : start + size]) for start in range(first, len(points), size))
+
+
+def _window(points: Sequence[Point]) -> Point:
+    lowest = min(points, key=lambda one: one.low)
+    return lowest._replace(high=max(one.high for one in points))
 
 
 def seconds_each(points: Sequence[Point]) -> float | None:

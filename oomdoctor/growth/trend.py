@@ -23,6 +23,7 @@ NORMAL_95 = 1.96
 STUDENT_95 = 2.45  # with six degrees of freedom, for the rises between eight blocks
 _BLOCKS = 8
 _WANDERING = 0.2
+_CLEAR = 100  # times what is off the line: neither what wanders nor what bends is so straight
 _MAD = 1.4826  # times the median absolute deviation: the standard deviation of a normal law
 _MOST_CORRELATED = 0.9
 
@@ -41,7 +42,10 @@ class Trend(NamedTuple):
 
 
 def trend(at: Sequence[float], values: Sequence[float]) -> Trend:
-    """Return the trend of at least two points."""
+    """Return the trend of at least two points.
+
+    Of a rise that is clear beside the noise, it does not matter how the noise goes.
+    """
     pairs = [(i, j) for j in range(len(at)) for i in range(j)]
     slopes = sorted((values[j] - values[i]) / (at[j] - at[i]) for i, j in pairs)
     slope = median(slopes)
@@ -50,6 +54,9 @@ def trend(at: Sequence[float], values: Sequence[float]) -> Trend:
     rest = [one - middle for one in rest]
     count = sum((one > 0) - (one < 0) for one in slopes)
     alike = _alikeness(rest)
+    noise = _MAD * median(abs(one) for one in rest)
+    off = sqrt(sum(one * one for one in rest) / len(rest))
+    clear = abs(slope) * (at[-1] - at[0]) > _CLEAR * off
     variance = _variance(values) * (1 + alike) / (1 - alike)
     reach = NORMAL_95 * sqrt(variance)
     wide = _block_error(at, values) if alike > _WANDERING else 0.0
@@ -57,8 +64,8 @@ def trend(at: Sequence[float], values: Sequence[float]) -> Trend:
         slope=slope,
         low=min(slopes[max(0, round((len(slopes) - reach) / 2))], slope - wide),
         high=max(slopes[min(len(slopes) - 1, round((len(slopes) + reach) / 2))], slope + wide),
-        score=_score(count, variance),
-        noise=_MAD * median(abs(one) for one in rest),
+        score=_score(count, _variance(values) if clear else variance),
+        noise=noise,
     )
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.growth.course import Course, Growth, growth_of
 from oomdoctor.growth.forecast import Forecast, Room, forecast
-from oomdoctor.growth.points import seconds_each, windows
+from oomdoctor.growth.points import seconds_each
 from oomdoctor.record import dataclass
 
 if TYPE_CHECKING:
@@ -199,11 +199,12 @@ def _calm(growth: Growth) -> Verdict:
 def _room(points: Sequence[Point], growth: Growth, limit_bytes: int) -> Room:
     """Return what is left beside what is kept and what a step takes on top of that.
 
-    Likely is that a step as greedy as the greediest of late decides. With peaks as in the most
-    modest window it goes well for longer; a step still greedier, by as much again, ends it sooner.
+    Likely is that a step as greedy as the greediest of late decides. With steps as modest as the
+    most modest one it goes well for longer; one still greedier, by as much again, ends it sooner.
     """
-    above = sorted(one.high - one.low for one in windows(points))
-    late = [one.high - one.low for one in windows(points)[len(above) // 2 :]]
+    above = [one.high - one.low for one in points]
+    late = above[len(above) // 2 :]
+    above.sort()
     free = limit_bytes - growth.last
     rooms = (2 * above[-1] - above[len(above) // 2], max(late), above[0])
     least, likely, most = (max(free - one, 0) for one in rooms)

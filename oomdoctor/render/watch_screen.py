@@ -114,7 +114,7 @@ def _processes(book: Book, theme: Theme) -> list[Line]:
     if not every:
         return []
     lines = [heading("Processes")]
-    head = f"{'process':<18}  {'step':>8}  {'phase':<12}  {'on the card':<25}  {'on the host':<25}"
+    head = f"{'process':<18}  {'step':>8}  {'phase':<13}  {'on the card':<25}  {'on the host':<25}"
     lines.append(line(INDENT, Span(head.rstrip(), "dim")))
     lines += [_process(one, theme) for one in every[:MOST_PROCESSES]]
     if len(every) > MOST_PROCESSES:
@@ -136,7 +136,7 @@ def _process(process: ProcessBook, theme: Theme) -> Line:
     phase = "out of memory" if process.is_out else safe(process.phase or "", theme)
     return line(
         f"{INDENT}{shown}{' ' * (18 - cells(shown))}  {step:>8}  ",
-        Span(f"{shorten(phase, 12, mark=theme.glyph('cut')):<12}", "bad" if process.is_out else ""),
+        Span(f"{shorten(phase, 13, mark=theme.glyph('cut')):<13}", "bad" if process.is_out else ""),
         "  ",
         *_figure(process.allocated.points, process.device_bytes, "bar0", theme),
         "  ",

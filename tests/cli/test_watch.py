@@ -147,6 +147,16 @@ def test_half_a_line_waits_for_its_other_half(run_python: RunPython, tmp_path: P
     assert json.loads(done.stdout)["processes"][0]["step"] == 20
 
 
+def test_a_bundle_without_its_run_file_is_read(run_python: RunPython, tmp_path: Path) -> None:
+    made = bundle(tmp_path, leaking())
+    (made / "run.json").unlink()
+
+    done = watch(run_python, str(made), cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert "device leak: process 4711" in done.stdout.decode()
+
+
 def test_nothing_to_watch_says_what_could_be(run_python: RunPython, tmp_path: Path) -> None:
     done = watch(run_python, cwd=tmp_path)
 

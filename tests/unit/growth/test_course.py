@@ -29,6 +29,23 @@ def test_what_is_kept_at_each_step_rises() -> None:
     assert found.low <= 5 * MIB <= found.high
 
 
+def test_steps_that_are_told_together_lie_on_the_same_line() -> None:
+    numbers = [*range(1, 21), 27, 31, 39, 45]
+    points = [Point(n, n / 100, GIB + 1600 * MIB * n, 9 * GIB + 1600 * MIB * n) for n in numbers]
+
+    found = course(points)
+
+    assert (found.course, found.slope) == (Course.RISING, 1600 * MIB)
+
+
+def test_a_rise_that_is_hardly_beyond_chance_is_not_called_level() -> None:
+    wide = noise(120 * MIB, seed=2)
+
+    found = course(series(lambda n: GIB + 4 * MIB * n + wide(n), count=36))
+
+    assert found.course in (Course.UNSURE, Course.RISING)
+
+
 def test_the_first_points_are_too_few() -> None:
     assert course(series(lambda n: GIB + 5 * MIB * n, count=12)).course is Course.EARLY
 

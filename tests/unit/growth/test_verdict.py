@@ -152,11 +152,14 @@ def test_a_step_number_that_comes_again_counts_on() -> None:
     assert [one.at for one in track.points] == [1, 2, 3, 4, 5]
 
 
-def test_windows_end_with_the_last_point() -> None:
-    points = series(lambda n: n, count=101)
+def test_a_window_stands_where_its_lowest_value_is() -> None:
+    points = series(lambda n: 1000 - n if n < 50 else n, count=101)
 
-    assert windows(points)[-1].at == 101
-    assert len(windows(points)) <= 48
+    found = windows(points)
+
+    assert [one.at for one in found if one.low == 50] == [50]
+    assert all(one in points or one.high > one.low for one in found)
+    assert len(found) <= 48
 
 
 def test_seconds_are_those_of_late() -> None:
