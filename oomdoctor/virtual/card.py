@@ -143,7 +143,8 @@ def card_named(name: str) -> VirtualCard:
             return card if slice_gb is None else slice_of(card, name, gpu.nominal_gb)
     raise InputError(
         f"no NVIDIA card of known memory and compute capability is called {name!r}",
-        hint="name it as nvidia-smi does, such as 'NVIDIA A100-SXM4-80GB'",
+        hint="name it as nvidia-smi does, such as 'NVIDIA A100-SXM4-80GB'; only NVIDIA's cards can "
+        "be played, `oomdoctor estimate` knows others",
     )
 
 

@@ -19,6 +19,7 @@ from oomdoctor.record import dataclass
 from oomdoctor.virtual.build import build
 from oomdoctor.virtual.environment import environment_of
 from oomdoctor.virtual.unmodelled import read_log
+from oomdoctor.virtual.wheels import SETUP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,9 +73,7 @@ def site_packages_of(python: str) -> Path:
         raise InputError(f"{python} does not start: {error}") from error
     folder = done.stdout.strip()
     if done.returncode or not folder:
-        raise InputError(
-            f"{python} has no torch", hint="install a CUDA build of torch there, or name another"
-        )
+        raise InputError(f"{python} has no torch", hint=SETUP)
     return Path(folder)
 
 

@@ -23,30 +23,11 @@ cudaError_t cudaMalloc(void **pointer, size_t bytes)
     return allocate(pointer, bytes);
 }
 
-cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream)
-{
-    (void)stream;
-    return allocate(pointer, bytes);
-}
-
-cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t pool,
-                                    cudaStream_t stream)
-{
-    (void)pool, (void)stream;
-    return allocate(pointer, bytes);
-}
-
 cudaError_t cudaFree(void *pointer)
 {
     if (pointer && vc_release((uintptr_t)pointer))
         vc_host_release(pointer); /* managed memory */
     return cudaSuccess;
-}
-
-cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream)
-{
-    (void)stream;
-    return cudaFree(pointer);
 }
 
 static cudaError_t allocate_host(void **pointer, size_t bytes, enum vc_host_kind kind)
@@ -167,37 +148,6 @@ cudaError_t cudaMemsetAsync(void *target, int value, size_t bytes, cudaStream_t 
 {
     (void)stream;
     return cudaMemset(target, value, bytes);
-}
-
-/* Memory pools: cudaMallocAsync takes from the card at once, and a pool keeps nothing back. */
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int card)
-{
-    *pool = (cudaMemPool_t)(uintptr_t)(0x5000 + card);
-    return cudaSuccess;
-}
-
-cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int card)
-{
-    return cudaDeviceGetDefaultMemPool(pool, card);
-}
-
-cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties)
-{
-    (void)properties;
-    *pool = vc_fresh_handle();
-    return cudaSuccess;
-}
-
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value)
-{
-    (void)pool;
-    if (attribute < cudaMemPoolAttrReservedMemCurrent) {
-        memset(value, 0, attribute == cudaMemPoolAttrReleaseThreshold ? 8 : 4);
-    } else {
-        unsigned long long used = vc_used_here(vc_machine_card(vc_current_card()));
-        memcpy(value, &used, sizeof used);
-    }
-    return cudaSuccess;
 }
 
 /* A variable of a kernel lies where nothing else does: at the addresses of the last card. */
