@@ -41,6 +41,7 @@ def bytes_of(ctx: click.Context | None, param: click.Parameter, value: str | Non
 class AskedVirtual(TypedDict):
     """What the command line asks of a virtual run; None: nothing."""
 
+    inject: bool
     virtual_gpu: str | None
     virtual_venv: str | None
     others: int | None
@@ -118,6 +119,8 @@ def virtual_session(
     if names is None:
         _refuse_without(asked)
         return nullcontext()
+    if asked.get("inject") is False and (said := [w for k, w in _INSIDE.items() if asked[k]]):
+        raise click.UsageError(f"{', '.join(said)}: not with --no-inject, it is done inside")
     from oomdoctor.virtual.card import cards_named
     from oomdoctor.virtual.session import Session, Wanted
 
@@ -160,6 +163,9 @@ _WORDS = {
     "unknown_rows": "--unknown-rows",
     "seed": "--seed",
 }
+
+
+_INSIDE = {key: _WORDS[key] for key in ("steps", "worst_case_seq", "longest_first")}
 
 
 def on_cards_of(session: Session | None, settings: Settings) -> Settings:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SIZE = click.Option(["--size"])
 NOTHING: dict[str, Any] = {
+    "inject": True,
     "virtual_gpu": None,
     "virtual_venv": None,
     "others": None,
@@ -61,6 +62,13 @@ def test_options_of_virtual_cards_need_one(given: dict[str, Any], option: str) -
     asked: Any = {**NOTHING, **given}
 
     with pytest.raises(click.UsageError, match=f"{option}: only with --virtual-gpu"):
+        virtual_session(asked, ("true",))
+
+
+def test_what_is_done_inside_the_program_needs_a_way_in() -> None:
+    asked: Any = {**NOTHING, "virtual_gpu": "NVIDIA L4", "steps": 3, "inject": False}
+
+    with pytest.raises(click.UsageError, match="--steps: not with --no-inject"):
         virtual_session(asked, ("true",))
 
 
