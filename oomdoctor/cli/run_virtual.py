@@ -119,7 +119,7 @@ def virtual_session(
     if names is None:
         _refuse_without(asked)
         return nullcontext()
-    if asked.get("inject") is False and (said := [w for k, w in _INSIDE.items() if asked[k]]):
+    if not asked["inject"] and (said := _given(asked, _INSIDE)):
         raise click.UsageError(f"{', '.join(said)}: not with --no-inject, it is done inside")
     from oomdoctor.virtual.card import cards_named
     from oomdoctor.virtual.session import Session, Wanted
@@ -143,11 +143,16 @@ def virtual_session(
 
 
 def _refuse_without(asked: Mapping[str, object]) -> None:
-    given = [
-        words for key, words in _WORDS.items() if asked[key] is not None and asked[key] is not False
-    ]
+    given = _given(asked, _WORDS)
     if given:
         raise click.UsageError(f"{', '.join(given)}: only with {_ONLY_WITH} NAMES")
+
+
+def _given(asked: Mapping[str, object], words: Mapping[str, str]) -> list[str]:
+    """Return those of some options that were given."""
+    return [
+        said for key, said in words.items() if asked[key] is not None and asked[key] is not False
+    ]
 
 
 _WORDS = {
