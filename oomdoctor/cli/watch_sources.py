@@ -48,6 +48,7 @@ class BundleSource:
         self.title = f"run {folder.name}"
         self.is_over = False
         self.notes: tuple[str, ...] = ()
+        self._told: tuple[str, ...] = ()
         self.folder = folder
         self._tails: dict[Path, Tail] = {}
 
@@ -58,9 +59,12 @@ class BundleSource:
         over = not is_running(run)
         news = sorted(self.news(), key=lambda one: moment_of(one[1], book.started))
         if over and not book.seconds:
-            self.notes = replayed(news, book)
+            self._told = replayed(news, book)
         else:
             _put(news, book)
+        out = [one for one in book.processes.values() if one.is_out]
+        why = f"memory ran out: `oomdoctor show {self.folder.name}` says why when the run is over."
+        self.notes = (*self._told, *((why,) if out else ()))
         self.is_over = over and not any(tail.has_more for tail in self._tails.values())
         if not over:
             return RUNNING
