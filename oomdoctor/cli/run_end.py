@@ -14,11 +14,14 @@ from oomdoctor.recorder.outcome import SUCCEEDED, WORDS
 from oomdoctor.render.run_json import diagnosis_json
 
 if TYPE_CHECKING:
+    from oomdoctor.model.core import Finding
     from oomdoctor.recorder.diagnosing import Examined
     from oomdoctor.render.page import Page
 
 DIAGNOSIS_FILE, REPORT_FILE, HTML_FILE = "diagnosis.json", "report.txt", "report.html"
 _COLUMNS = 100
+_LONGEST = 100
+_LEAST = 0.25  # less probable causes are in the report, but not what is said first
 _ANSWERED = ("cause", "not_gpu_oom")
 
 
@@ -37,8 +40,9 @@ def conclude(folder: Path) -> Examined:
     told = dict(read_told(folder))
     peak = balance.reserved_peak(examined.run) or balance.host_peak(examined.run)
     told.update(outcome=examined.outcome.word, why=examined.outcome.why)
-    if examined.diagnosis.causes and examined.outcome.word != SUCCEEDED:
-        told["cause"] = examined.diagnosis.causes[0].cause
+    leading = leading_cause(examined)
+    if leading is not None:
+        told["cause"] = leading.cause
     if peak is not None:
         told["peak_bytes"] = peak.bytes
     run_file.write(folder, told)
@@ -53,12 +57,23 @@ def conclude(folder: Path) -> Examined:
 def last_line(examined: Examined) -> str:
     """Return the line that a run leaves on standard error: what came of it, where that stands."""
     parts = [WORDS[examined.outcome.word]]
-    causes = examined.diagnosis.causes
-    if causes and examined.outcome.word != SUCCEEDED and examined.diagnosis.answer != "no_failure":
-        share = f"{round(100 * causes[0].probability)} %"
+    leading = leading_cause(examined)
+    if leading is not None:
+        share = f"{round(100 * leading.probability)} %"
         settled = "" if examined.diagnosis.answer in _ANSWERED else ", not settled"
-        parts.append(f"{causes[0].cause} ({share}{settled})")
+        parts.append(f"{leading.cause} ({share}{settled})")
+    elif examined.outcome.word != SUCCEEDED:
+        why = examined.outcome.why
+        parts.append(why if len(why) <= _LONGEST else f"{why[: _LONGEST - 3]}...")
     return f"oomdoctor: {'; '.join(parts)} - {shown_path(examined.run.folder)}"
+
+
+def leading_cause(examined: Examined) -> Finding | None:
+    """Return the first cause of what went wrong; None where none is worth its name."""
+    if examined.outcome.word == SUCCEEDED:
+        return None
+    first = next(iter(examined.diagnosis.causes), None)
+    return first if first is not None and first.probability >= _LEAST else None
 
 
 def shown_path(folder: Path) -> str:

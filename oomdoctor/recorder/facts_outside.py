@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from oomdoctor.recorder.outcome import Outcome
     from oomdoctor.recorder.quoting import Quoting
 
-_KILLED_CODE = 128 + signal.SIGKILL
+_SIGNALLED = 128
+_KILLED_CODE = _SIGNALLED + signal.SIGKILL
+_TIMER = "timeout"  # of coreutils
 _STRICT = 2  # of vm.overcommit_memory
 _PLENTY = 0.2  # of memory available: no killer of user space looks at less
 
@@ -62,7 +64,7 @@ def _address_space(run: Run, quoting: Quoting) -> Iterator[Fact]:
 def _end(run: Run, outcome: Outcome, quoting: Quoting) -> Iterator[Fact]:
     if run.exit_code == _KILLED_CODE:
         yield holds("host.killed", quoting.run("exit_code"))
-    elif run.exit_code is not None and run.kills(ON_MACHINE) == 0 and _all_told_their_end(run):
+    elif _was_not_killed(run):
         source = "the exit code tells of no kill, and the kernel killed nothing for memory"
         yield holds("host.killed", quoting.run("exit_code"), source=source, value=False)
     if run.kills(ON_MACHINE) == 0:
@@ -79,13 +81,33 @@ def _end(run: Run, outcome: Outcome, quoting: Quoting) -> Iterator[Fact]:
         if kills:
             yield seen("host.kills", kills, quote)
     if outcome.word == INTERRUPTED:
-        yield holds("host.ended_outside", quoting.run("signals"), source=outcome.why)
+        quote = quoting.run("signals")
+        yield holds("host.ended_outside", quote, source=outcome.why)
+        by = _ended_by(run)
+        if by is not None:
+            yield seen("launch.ended_by", by, quote, source=outcome.why)
     elif outcome.word == KILLED and run.kills(ON_MACHINE) == 0:
         yield from _somebody(run, quoting)
 
 
-def _all_told_their_end(run: Run) -> bool:
-    """Say whether no process can have been killed behind the back of the one that was started."""
+def _ended_by(run: Run) -> str | None:
+    """Return who asked for the end, as far as signal and sender tell."""
+    given = run.told.get("signals")
+    for one in given if isinstance(given, list) else ():
+        if one.get("signal") == signal.SIGHUP:
+            return "hang-up"
+        if one.get("sender") == _TIMER:
+            return "time-limit"
+        if one.get("terminal") and one.get("signal") in (signal.SIGINT, signal.SIGQUIT):
+            return "operator"
+    return None
+
+
+def _was_not_killed(run: Run) -> bool:
+    """Say whether no process can have been killed, nor behind the back of the one that started."""
+    code = run.exit_code
+    if code is None or code > _SIGNALLED or run.kills(ON_MACHINE) != 0:
+        return False
     if run.processes:
         return all(one.exited or one.errors for one in run.processes)
     return len(run.pids()) <= 1

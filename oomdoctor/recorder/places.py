@@ -28,7 +28,7 @@ CONFIGS = "configs"
 PROCESSES = "processes"
 EVENTS_FILE = "events.jsonl"
 LAST = "last"
-_OF_A_SHELL = (("-c",), ("-lc",), ("-ec",), ("-ic",))
+_GIVEN = (("-c",), ("-lc",), ("-ec",), ("-ic",))
 _SCRIPTS = (".py", ".sh")
 _LAUNCHER_MODULES = ("torch.distributed.", "accelerate.commands.", "deepspeed.launcher.")
 _LONGEST_WORD = 20
@@ -49,7 +49,11 @@ def runs_folder(given: str | None, environ: Mapping[str, str] = os.environ) -> P
 
 def word_of(command: Sequence[str]) -> str:
     """Return the word of a command by which a person knows it: the script, not its launcher."""
-    spoken = " ".join(command[2:3] if tuple(command[1:2]) in _OF_A_SHELL else command)
+    if tuple(command[1:2]) in _GIVEN:  # the words of a shell's line; code of Python has none
+        is_python = Path(command[0]).name.startswith("python")
+        spoken = command[0] if is_python else " ".join(command[2:3])
+    else:
+        spoken = " ".join(command)
     words = [one for one in spoken.split() if not one.startswith("-") and "=" not in one]
     named = [Path(one).name for one in words]
     scripts = [one for one in named if one.endswith(_SCRIPTS)]

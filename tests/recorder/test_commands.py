@@ -34,7 +34,7 @@ def test_a_command_that_is_not_python_leaves_a_whole_bundle(tmp_path: Path) -> N
 
     assert done.code == 3
     assert done.output == b"out\n"
-    assert done.errors.startswith(b"err\noomdoctor: crashed - .oomdoctor/runs/")
+    assert done.errors.startswith(b"err\noomdoctor: crashed; exit code 3 - .oomdoctor/runs/")
     assert done.errors.count(b"\n") == 2
     names = {one.name for one in done.run.folder.iterdir()}
     assert {"run.json", "output.log", "samples.jsonl", "diagnosis.json", "report.txt"} <= names

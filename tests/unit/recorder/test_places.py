@@ -23,6 +23,7 @@ from tests.unit.recorder.made import bundle
         (["CUDA=1", "env", "A=b", "./job.sh"], "job"),
         (["bash", "-c", "make all"], "make"),
         (["python"], "python"),
+        (["python3", "-c", "import os; os._exit(1)"], "python3"),
         (["--"], "command"),
         (["über ../x"], "ber"),
     ],
