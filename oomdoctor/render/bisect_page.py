@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.model.trial import CRASH, FIT, HOST_OOM, OOM, TIMEOUT
 from oomdoctor.render.bisect_notes import notes_of, on_host
-from oomdoctor.render.bisect_pictures import frontier_heat, threshold_plot
+from oomdoctor.render.bisect_pictures import frontier_heat, frontier_plot, threshold_plot
 from oomdoctor.render.bisect_words import (
     BACKENDS,
     OF_THE_HOST,
@@ -190,6 +190,7 @@ def _frontier(made: Bisected) -> Section | None:
     return Section(
         title=f"{frontier.inner} by {frontier.outer}",
         heat=frontier_heat(made),
+        plot=frontier_plot(made),
         table=Table(
             caption=f"For each {frontier.outer} the largest {frontier.inner} that fits",
             headers=(frontier.outer, "fits", "fails", "safe", "proven", "trials"),

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _SAMPLES = 48
 _BEYOND = 1.08
 _MOST_COLUMNS = 10
+_MOST_CURVES = 5
+POINTS = ((FIT, "fits, at its peak"), (OOM, "out of memory, drawn at the limit"))
 FITS, UNKNOWN, FAILS = "fits", "unknown", "fails"
 WORDS = (
     (FITS, "a trial fitted, or must by a larger one that did"),
@@ -33,9 +35,8 @@ def threshold_plot(made: Bisected) -> Plot | None:
     values = [float(one.values[name]) for one in answer.trials if name in one.values]
     width = max([*values, *(x for x, _ in curve.points)], default=1.0) * _BEYOND or 1.0
     left = min(values, default=0.0)
-    xs = [left + (width - left) * at / _SAMPLES for at in range(_SAMPLES + 1)]
-    ceiling = _ceiling(made, curve, answer)
-    drawn = tuple((x, y) for x in xs if 0 <= (y := curve.at(x)) <= ceiling)
+    ceiling = _ceiling(made, [(curve, answer)])
+    drawn = _drawn(curve, left, width, ceiling)
     failed = ceiling / _BEYOND if made.limit_bytes is None else float(made.limit_bytes)
     points = tuple(
         point
@@ -54,17 +55,81 @@ def threshold_plot(made: Bisected) -> Plot | None:
         level=None
         if made.limit_bytes is None
         else (f"limit {format_size(made.limit_bytes)}", float(made.limit_bytes)),
-        words=((FIT, "fits, at its peak"), (OOM, "out of memory, drawn at the limit")),
+        words=POINTS,
     )
 
 
-def _ceiling(made: Bisected, curve: Curve, answer: SearchAnswer) -> float:
+def _drawn(
+    curve: Curve, left: float, right: float, ceiling: float
+) -> tuple[tuple[float, float], ...]:
+    """Return the places of a curve, as far as they lie in the picture."""
+    xs = [left + (right - left) * at / _SAMPLES for at in range(_SAMPLES + 1)]
+    return tuple((x, y) for x in xs if 0 <= (y := curve.at(x)) <= ceiling)
+
+
+def _ceiling(made: Bisected, curves: list[tuple[Curve, SearchAnswer]]) -> float:
     """Return how high the picture is: a little above the limit, or above all that was measured."""
-    peaks = [float(y) for _, y in curve.points]
-    peaks += [float(one.peak_bytes) for one in answer.trials if one.peak_bytes is not None]
+    peaks = [float(y) for curve, _ in curves for _, y in curve.points]
+    peaks += [
+        float(one.peak_bytes)
+        for _, answer in curves
+        for one in answer.trials
+        if one.peak_bytes is not None
+    ]
     if made.limit_bytes is not None:
         peaks.append(float(made.limit_bytes))
     return max(peaks, default=1.0) * _BEYOND
+
+
+def frontier_plot(made: Bisected) -> Plot | None:
+    """Return the fitted curves of the rows of a frontier with their trials and the limit."""
+    frontier = made.frontier
+    if frontier is None:
+        return None
+    fitted = [
+        (f"{frontier.outer} {value_words(value)}", answer.curve, answer)
+        for value, answer in frontier.rows
+        if answer.curve is not None
+    ]
+    if not fitted:
+        return None
+    step = -(-len(fitted) // _MOST_CURVES)
+    shown = fitted[::step]
+    name = frontier.inner
+    curves = [(curve, answer) for _, curve, answer in shown]
+    values = [
+        float(one.values[name])
+        for _, answer in curves
+        for one in answer.trials
+        if name in one.values
+    ]
+    width = max([*values, *(x for curve, _ in curves for x, _ in curve.points)], default=1.0)
+    ceiling = _ceiling(made, curves)
+    failed = ceiling / _BEYOND if made.limit_bytes is None else float(made.limit_bytes)
+    points = (
+        point._replace(label=f"{row}, {name} {point.label}")
+        for row, curve, answer in shown
+        for one in answer.trials
+        if name in one.values
+        and (point := _point(one, curve, failed, float(one.values[name]))) is not None
+    )
+    limit = made.limit_bytes
+    return Plot(
+        caption=f"The peak ({curves[0][0].quantity}) at each {name}, by {frontier.outer}",
+        across=name,
+        points=tuple(points),
+        line=(),
+        lines=tuple(
+            (row, _drawn(curve, min(values, default=0.0), width * _BEYOND, ceiling))
+            for row, curve, _ in shown
+        ),
+        width=width * _BEYOND or 1.0,
+        height=ceiling,
+        top=format_size(ceiling),
+        right=value_words(round(width * _BEYOND)),
+        level=None if limit is None else (f"limit {format_size(limit)}", float(limit)),
+        words=POINTS,
+    )
 
 
 def _point(one: TrialResult, curve: Curve, failed: float, x: float) -> PlotPoint | None:

@@ -130,13 +130,14 @@ def curve_drawing(curve: Curve) -> Drawing:
 def plot_drawing(plot: Plot) -> Drawing:
     """Return the drawing of a plot."""
     good = plot.words[0][0] if plot.words else ""
+    lines = (("fitted curve", plot.line), *plot.lines)
     return Drawing(
         caption=plot.caption,
         across=plot.across,
         left=0.0,
         right=plot.width or 1.0,
         top=plot.height or 1.0,
-        paths=(Path("fitted curve", plot.line),) if plot.line else (),
+        paths=tuple(Path(name, places) for name, places in lines if places),
         levels=() if plot.level is None else (Level(*plot.level),),
         dots=tuple(Dot(one.x, one.y, one.word == good, one.label) for one in plot.points),
         words=tuple(meaning for _, meaning in plot.words),

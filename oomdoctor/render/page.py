@@ -113,7 +113,7 @@ class Plot:
 
     `level` is a height to compare with, by name; `top` and `right` label the ends of the axes,
     which lie at `height` and `width`. `words` are those of the points with what they mean: good and
-    bad in that order.
+    bad in that order. `lines` are several by name, which only a page can tell from one another.
     """
 
     caption: str
@@ -125,6 +125,7 @@ class Plot:
     top: str
     right: str
     level: tuple[str, float] | None = None
+    lines: tuple[tuple[str, tuple[tuple[float, float], ...]], ...] = ()
     words: tuple[tuple[str, str], ...] = ()
 
 
@@ -261,10 +262,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A part of the page: sentences first, then the pictures, then the figures.
-
-    A `folded` section shows its title alone until it is opened.
-    """
+    """A part of the page: sentences, pictures, figures; a `folded` one is opened by the reader."""
 
     title: str
     sentences: tuple[str, ...] = ()

@@ -54,7 +54,7 @@ def _inside(section: Section) -> list[str]:
         parts += [heat_table(section.heat, _cell)] if section.heat is not None else []
         if section.curve is not None:
             parts.append(code_block(plain(curve_lines(section.curve, Theme(width=WIDTH)))))
-    if section.plot is not None:
+    if section.plot is not None and not section.plot.lines:
         from oomdoctor.render.plot_text import plot_lines
 
         parts.append(code_block(plain(plot_lines(section.plot, Theme(width=WIDTH)))))

@@ -67,7 +67,7 @@ def _section(section: Section, theme: Theme) -> list[Line]:
 
         lines += heat_lines(section.heat, theme) if section.heat is not None else []
         lines += curve_lines(section.curve, theme) if section.curve is not None else []
-    if section.plot is not None:
+    if section.plot is not None and not section.plot.lines:
         from oomdoctor.render.plot_text import plot_lines
 
         lines += plot_lines(section.plot, theme)

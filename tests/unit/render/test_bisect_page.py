@@ -266,7 +266,15 @@ def test_a_frontier_is_a_map_and_a_table() -> None:
     made = replace(MADE, answer=None, frontier=frontier)
 
     text = shown(made)
+    plot = bisect_page(made).sections[0].plot
 
+    assert plot is not None
+    assert [name for name, _ in plot.lines] == ["seq 512"]  # the other row has no curve
+    assert {one.label for one in plot.points} >= {
+        "seq 512, batch 20: 22.00 GiB",
+        "seq 512, batch 21: out of memory",
+    }
+    assert plot.caption not in text  # a terminal could not tell several lines from one another
     assert text.startswith("The largest batch for each seq\n")
     rows = [line.split() for line in text.splitlines() if line.strip().startswith("1,024")]
     assert rows[0] == ["1,024", "fits", "oom✖", "oom✖", "oom✖"]
