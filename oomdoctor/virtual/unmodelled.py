@@ -51,11 +51,11 @@ class Unmodelled:
         for names, said in (
             (self.refused, "calls that failed since nobody models them"),
             (self.ignored, "calls that did nothing"),
-            (self.assumed, "sizes that were assumed"),
+            (self.assumed, "what was assumed"),
             (self.missing, "functions that were asked for and are not there"),
         ):
             if names:
-                yield f"{said}: {', '.join(names)}"
+                yield f"{said}: {'; '.join(names)}"
         if self.unknown_reads:
             yield (
                 f"{self.unknown_reads} reads of values that only a GPU could have computed, "
