@@ -139,7 +139,8 @@ def _one(runs: Path, name: str, asked: Asked) -> str:
         examined = examined_run(folder)
     from oomdoctor.record import replace
 
-    return _written(replace(examined, diagnosis=names.out_of(examined.diagnosis)), asked)
+    shown = replace(examined, diagnosis=names.out_of(examined.diagnosis))
+    return names.out_of_text(_written(shown, asked))
 
 
 def _written(examined: Examined, asked: Asked) -> str:

@@ -60,6 +60,11 @@ class Names:
                     self._redactor.learn(read_ends(path).text)
         return redacted_by(self._redactor, diagnosis)
 
+    def out_of_text(self, text: str) -> str:
+        """Return a text with placeholders for the names, those that it tells itself as well."""
+        self._redactor.learn(text)
+        return self._redactor.redact(text)
+
     def _hear(self, source: Source) -> None:
         if source.artifact.id not in self._heard:
             self._heard.add(source.artifact.id)

@@ -99,6 +99,18 @@ def test_a_run_is_written_as_text_markdown_and_html(folder: Path) -> None:
     assert "out of device memory" in html
 
 
+def test_markdown_names_nobody(folder: Path) -> None:
+    path = folder / ".oomdoctor" / "runs" / NEWER / "run.json"
+    told = json.loads(path.read_text(encoding="utf-8"))
+    told["command"] = ["python", "/home/ada/work/train.py"]
+    path.write_text(json.dumps(told, indent=1), encoding="utf-8")
+
+    markdown = call(folder, "show", "last", "-f", "markdown").stdout.decode()
+
+    assert "/home/USER1/work/train.py" in markdown
+    assert "/ada/" not in markdown
+
+
 def test_a_run_that_succeeded_gets_a_balance_and_no_promise(folder: Path) -> None:
     text = call(folder, "show", OLDER).stdout.decode()
 
