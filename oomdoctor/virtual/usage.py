@@ -10,13 +10,13 @@ The library keeps it in a file that its processes share (csrc/usage.c has the sa
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomdoctor.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 MOST_CARDS = 16
 MOST_PROCESSES = 512
@@ -48,12 +48,14 @@ def read_usage(path: Path, count: int) -> tuple[CardUsage, ...]:
         data = bytes(SIZE)
     head = _HEAD.unpack_from(data)
     refused, peaks = head[1 : 1 + MOST_CARDS], head[2 + MOST_CARDS :]
-    processes = list(_PROCESS.iter_unpack(data[_HEAD.size : SIZE]))
+    entries = _PROCESS.iter_unpack(data[_HEAD.size : SIZE])
+    # one that ended without its exit handlers still stands there
+    processes = [one for one in entries if one[0] and Path(f"/proc/{one[0]}").exists()]
     return tuple(
         CardUsage(
             peak_bytes=peaks[card],
             refused=refused[card],
-            held_bytes={one[0]: one[1 + card] for one in processes if one[0] and one[1 + card]},
+            held_bytes={one[0]: one[1 + card] for one in processes if one[1 + card]},
         )
         for card in range(count)
     )

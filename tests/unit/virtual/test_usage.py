@@ -61,6 +61,17 @@ def test_the_use_of_a_card_is_seen_from_outside(core: Load, tmp_path: Path) -> N
     assert used.held_bytes == {os.getpid(): 2 * MIB}
 
 
+def test_a_process_that_was_killed_holds_nothing_as_seen_from_outside(
+    core: Load, tmp_path: Path
+) -> None:
+    card = core(TOTAL_BYTES=10 * MIB, USAGE=tmp_path / "usage")
+    in_a_child(lambda: allocate(card, 8 * MIB) is not None)
+
+    (one,) = read_usage(tmp_path / "usage", 1)
+
+    assert (one.peak_bytes, one.held_bytes) == (8 * MIB, {})
+
+
 def test_nothing_is_used_where_nobody_ran(tmp_path: Path) -> None:
     (one,) = read_usage(tmp_path / "none", 1)
 
