@@ -23,7 +23,7 @@ from oomdoctor.model.trial import (
 )
 from oomdoctor.record import replace
 from oomdoctor.render.bisect_json import to_json
-from oomdoctor.render.bisect_page import bisect_page, edge_words
+from oomdoctor.render.bisect_page import bisect_page
 from oomdoctor.render.bisect_words import figures_words, outcome_words
 from oomdoctor.render.drawing import plot_drawing
 from oomdoctor.render.drawing_svg import picture_of
@@ -199,24 +199,6 @@ def test_other_failures_and_trials_that_tell_nothing_are_shown() -> None:
 
     assert "batch 9: OutOfMemoryError of cuda at other.py:backward." in text
     assert "crashed: exit status 3" in text
-
-
-@pytest.mark.parametrize(
-    ("fits_at", "ooms_at", "proven", "expected"),
-    [
-        (20.0, None, True, "batch 20 fits, and the range ends there"),
-        (20.0, None, False, "batch 20 fits, and none was seen to fail"),
-        (None, 1.0, True, "batch 1 does not fit, and nothing smaller was seen to"),
-        (None, None, False, "batch: no trial has told anything"),
-        (1024.0, 1025.0, True, "batch 1,024 fits, 1,025 does not"),
-    ],
-)
-def test_an_edge_in_words(
-    fits_at: float | None, ooms_at: float | None, proven: bool, expected: str
-) -> None:
-    bracket = Bracket(axis="batch", step=1, fits_at=fits_at, ooms_at=ooms_at, proven=proven)
-
-    assert expected == edge_words(bracket)
 
 
 @pytest.mark.parametrize(
