@@ -9,7 +9,6 @@ and numbered objects for each as PyTorch writes. So a file of 2 GB needs little 
 from __future__ import annotations
 
 import argparse
-import random
 import struct
 import sys
 from pathlib import Path
@@ -20,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from oomdoctor.memory.allocator import Allocator
 from oomdoctor.memory.allocator_driver import Card
 from oomdoctor.memory.allocator_snapshot import segments
+from oomdoctor.memory.allocator_trace import Trace
 
 if TYPE_CHECKING:
     from oomdoctor.memory.allocator_block import Block, PoolId
@@ -35,11 +35,12 @@ LENGTHS = (128, 192, 256, 384, 448, 512, 640, 768)
 START_US = 1_700_000_000_000_000
 
 
-class Writer:
+class Writer(Trace):
     """Takes the events of the allocator model and writes each into the file."""
 
     def __init__(self, file: BinaryIO) -> None:
         """Begin the pickle: a dictionary with a list that has the list of events."""
+        super().__init__(0)
         self.file = file
         self.count = self.written = self.memo = 0
         self.part = ("setup", 10)
@@ -119,7 +120,8 @@ class Writer:
             start = self._open(b"}") + b"("
             pairs = (self._value(one) for pair in value.items() for one in pair)
             return start + b"".join(pairs) + b"u"
-        assert isinstance(value, list)  # noqa: S101 - nothing else is in what the model lists
+        if not isinstance(value, list):
+            raise TypeError(f"{type(value).__name__} is in no snapshot")
         parts = [self._open(b"]")]
         for at in range(0, len(value), BATCH):
             parts += [b"(", *map(self._value, value[at : at + BATCH]), b"e"]
@@ -161,16 +163,15 @@ def _stack(part: str, line: int) -> list[tuple[str, int, str]]:
 
 def write(path: Path, size_bytes: int) -> tuple[int, int]:
     """Write a file of about this size; return how many events and steps it has."""
-    dice = random.Random(1)  # noqa: S311 - made-up lengths
     with path.open("wb", buffering=1 << 20) as file:
         writer = Writer(file)
-        cache = Allocator(driver=Card(80 << 30), trace=writer)  # type: ignore[arg-type] - it is called alone
+        cache = Allocator(driver=Card(80 << 30), trace=writer)
         for _ in range(LAYERS):
             cache.alloc(24 * MIB)
         states: list[Block] = []
         steps = 0
         while writer.written < size_bytes:
-            _step(cache, writer, dice.choice(LENGTHS), states)
+            _step(cache, writer, LENGTHS[(5 * steps + steps // 7) % len(LENGTHS)], states)
             steps += 1
         writer.end(cache)
     return writer.count, steps

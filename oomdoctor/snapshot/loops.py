@@ -10,6 +10,7 @@ The first function whose lines come again holds the loop. A pass begins at the f
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from oomdoctor.record import NamedTuple
 from oomdoctor.snapshot.events import ALLOC
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from oomdoctor.snapshot.shapes import Device
     from oomdoctor.snapshot.stacks import Frame, Stack
@@ -50,25 +51,24 @@ class Loop(NamedTuple):
 
 def loop_of(device: Device, stacks: Sequence[Stack]) -> Loop | None:
     """Return the outermost loop that makes at least half of the requests, None without one."""
-    outer = [_outside(one) for one in stacks]
-    seen = [
-        (at, outer[number])
-        for at, (kind, number) in enumerate(zip(device.events.kinds, device.stacks, strict=False))
-        if kind == ALLOC and outer[number]
-    ]
-    requests, depth = [at for at, _ in seen], 0
+    outer, numbers = [_outside(one) for one in stacks], device.stacks
+    pairs = enumerate(zip(device.events.kinds, numbers, strict=False))
+    seen = array("I", (at for at, (kind, number) in pairs if kind == ALLOC and outer[number]))
+    requests, depth = seen, 0
     while seen:
-        lines = [(at, frames[depth]) for at, frames in seen if len(frames) > depth]
-        found = _repeated(lines)
+        counts = Counter(map(numbers.__getitem__, seen))
+        frames = {one: outer[one][depth] for one in counts if len(outer[one]) > depth}
+        found = _repeated(seen, numbers, counts, frames)
         if found is not None and _share(requests, found) >= MOST_SHARE:
             return found
-        busiest = Counter(frame for _, frame in lines).most_common(1)
-        if not busiest:
+        lines: Counter[Frame] = Counter()
+        for number, frame in frames.items():
+            lines[frame] += counts[number]
+        if not lines:
             return None
-        line = busiest[0][0]
-        seen = [
-            (at, frames) for at, frames in seen if len(frames) > depth and frames[depth] == line
-        ]
+        line = lines.most_common(1)[0][0]
+        within = {number for number, frame in frames.items() if frame == line}
+        seen = array("I", (at for at in seen if numbers[at] in within))
         depth += 1
     return None
 
@@ -83,18 +83,30 @@ def _outside(stack: Stack) -> tuple[Frame, ...]:
     return tuple(frames)
 
 
-def _repeated(lines: Sequence[tuple[int, Frame]]) -> Loop | None:
-    """Find lines of one function that come again, each time after another one of them."""
-    functions = Counter((frame.file, frame.name) for _, frame in lines)
+def _repeated(
+    seen: Sequence[int],
+    numbers: Sequence[int],
+    counts: Mapping[int, int],
+    frames: Mapping[int, Frame],
+) -> Loop | None:
+    """Find lines of one function that come again, each time after another one of them.
+
+    `frames` are the lines of the stacks, by their numbers; `numbers` has the stack of each event.
+    """
+    functions: Counter[tuple[str, str]] = Counter()
+    for number, frame in frames.items():
+        functions[frame.file, frame.name] += counts[number]
     if not functions:
         return None
     function = functions.most_common(1)[0][0]
+    own = {one: frame for one, frame in frames.items() if (frame.file, frame.name) == function}
     starts: dict[Frame, list[int]] = {}
     before: Frame | None = None
-    for at, frame in lines:
-        if (frame.file, frame.name) == function and frame != before:
-            starts.setdefault(frame, []).append(at)
-            before = frame
+    for at in seen:
+        line = own.get(numbers[at])
+        if line is not None and line != before:
+            starts.setdefault(line, []).append(at)
+            before = line
     most = max(len(one) for one in starts.values())
     if most <= FEWEST or len(starts) < 2:
         return None

@@ -131,9 +131,10 @@ class Telling:
             return
         count, last = len(steps.ends), steps.ends[-1]
         said = f"{count} steps, told by {steps.shown_by}"
-        yield self._at("run.first_step", False, said, last)  # noqa: FBT003 - the value of a fact
-        if count > LATE_STEPS:
-            yield self._at("run.late_step", True, said, last)  # noqa: FBT003 - the same
+        yield self._at("run.first_step", count < 2, said, last)
+        is_late = count > LATE_STEPS
+        if is_late:
+            yield self._at("run.late_step", is_late, said, last)
         if not suspects:
             yield self._at("snapshot.leak_share", 0.0, f"no line keeps more; {said}", last)
             return

@@ -5,7 +5,6 @@ Every line of the made-up script is a frame, so that a test can name the line of
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING, Any
 
 from oomdoctor.memory.allocator import Allocator
@@ -13,6 +12,7 @@ from oomdoctor.memory.allocator_driver import Card
 from oomdoctor.memory.allocator_oom import OutOfMemoryError
 from oomdoctor.memory.allocator_snapshot import snapshot
 from oomdoctor.memory.allocator_trace import Trace
+from tests.unit.snapshot.runs import dice_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,4 +151,4 @@ def longer(step: int) -> int:
 
 def shuffled(step: int) -> int:
     """Return lengths in no order."""
-    return random.Random(step).randrange(64, 2048)  # noqa: S311 - made-up lengths
+    return dice_of(step).randrange(64, 2048)

@@ -18,6 +18,11 @@ MIB = 1 << 20
 POOL = (0, 1)
 
 
+def dice_of(seed: int | str) -> random.Random:
+    """Return made-up chance that is the same each time."""
+    return random.Random(seed)  # noqa: S311 - made-up operations
+
+
 def recorded(
     settings: str = "",
     *,
@@ -29,7 +34,7 @@ def recorded(
     drops: bool = True,
 ) -> dict[str, Any]:
     """Return the snapshot of a random run, of which the last `kept` events were recorded."""
-    dice = random.Random(seed)  # noqa: S311 - made-up operations
+    dice = dice_of(seed)
     cache = Allocator(settings, driver=Card(600 * MIB, total=1 << 36), trace=Trace(kept))
     blocks: list[Block] = []
     pool = POOL

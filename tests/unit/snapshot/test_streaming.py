@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import pickle
-import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,10 +16,11 @@ from oomdoctor.snapshot.shapes import snapshot_of
 from oomdoctor.snapshot.streaming import Ended, read_stream
 from oomdoctor.virtual import compiling
 from tests.unit.snapshot.planted import GIB, MIB, Recorded, leak, train
-from tests.unit.snapshot.runs import recorded
+from tests.unit.snapshot.runs import dice_of, recorded
 
 if TYPE_CHECKING:
     import ctypes
+    import random
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -164,7 +164,7 @@ def mutated(dice: random.Random, data: bytes) -> bytes:
 
 @pytest.mark.parametrize("name", ["of an older PyTorch", "more of all", "pools and streams"])
 def test_what_is_read_of_a_changed_pickle_is_what_it_says(reader: ctypes.CDLL, name: str) -> None:
-    dice = random.Random(name)  # noqa: S311 - made-up changes
+    dice = dice_of(name)
     data, compared = pickle.dumps(PLAIN[name], protocol=4), 0
     for _ in range(400):
         changed = mutated(dice, data)
