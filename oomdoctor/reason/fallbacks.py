@@ -49,10 +49,36 @@ FALLBACKS = (
 )
 
 
+_IN_MESSAGE = (
+    *("oom.requested", "oom.capacity", "oom.free", "oom.allowed", "oom.other_allocations"),
+    *("oom.request_fits_free", "oom.shortfall", "torch.allocated", "torch.reserved"),
+)
+_OF_GGML = frozenset(
+    (
+        *("serve.ggml", "serve.failed_buffer", "serve.devices", "serve.gpu_layers"),
+        *("serve.model_layers", "serve.required", "serve.available", "serve.fullest_share"),
+        *("serve.emptiest_share", "serve.load_spread", "serve.tensor_split"),
+    )
+)
+
+
 def is_known(book: FactBook, key: str) -> bool:
     """Say whether somebody stated, measured or derived the fact; an assumption does not count."""
     fact = book.get(key)
     return fact is not None and fact.origin.value != "assumed"
+
+
+def is_moot(book: FactBook, key: str) -> bool:
+    """Say whether asking for a fact is in vain: the message was given, or has another writer.
+
+    A message with what was asked for, what lives and what is left has all that this allocator
+    prints. The plans of engines built on ggml tell nothing about a failure of PyTorch's allocator.
+    """
+    of_metal = book.value("oom.backend") == "mps" and key == "torch.reserved_unallocated"
+    if key in _IN_MESSAGE or of_metal:
+        whole = is_known(book, "oom.requested") and is_known(book, "torch.allocated")
+        return whole and (is_known(book, "oom.free") or is_known(book, "oom.allowed"))
+    return book.value("oom.library") == "torch" and key in _OF_GGML
 
 
 def fallbacks(

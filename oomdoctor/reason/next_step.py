@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.model.enums import Truth
 from oomdoctor.model.plan import Measurement
 from oomdoctor.reason.backends import spelled
-from oomdoctor.reason.fallbacks import fallbacks, is_known
+from oomdoctor.reason.fallbacks import fallbacks, is_known, is_moot
 from oomdoctor.reason.rank import OTHER_PRIOR, SHARPNESS
 from oomdoctor.record import dataclass, replace
 
@@ -90,7 +90,11 @@ def measurements(
     chosen = [measurement for measurement, _ in kept[:SHOWN]]
     if needed and len(chosen) < _SPOKEN_FOR:
         chosen += fallbacks(book, chosen, names)[: _SPOKEN_FOR - len(chosen)]
-    return tuple(replace(one, command=spelled(one.command, book)) for one in chosen)
+    by_spelling: dict[str, Measurement] = {}
+    for one in chosen:
+        command = spelled(one.command, book)
+        by_spelling.setdefault(command, replace(one, command=command))
+    return tuple(by_spelling.values())
 
 
 def _belief(ranking: Ranking) -> tuple[list[str], list[float]]:
@@ -129,7 +133,8 @@ def _askable(
     for key in sorted(missing):
         layer, seen = [key], {key}
         while layer:
-            direct = [(one, _obtain(one)) for one in layer if not is_known(book, one)]
+            open_ones = [one for one in layer if not (is_known(book, one) or is_moot(book, one))]
+            direct = [(one, _obtain(one)) for one in open_ones]
             for one, way in direct:
                 if way is not None:
                     found.setdefault(way[0], (one, way[1]))

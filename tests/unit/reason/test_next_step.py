@@ -128,6 +128,26 @@ def test_figures_of_the_message_are_asked_for_with_the_message() -> None:
     assert [one.command for one in found] == [FALLBACKS[0][1]]
 
 
+def test_a_message_that_was_given_whole_is_not_asked_for_again() -> None:
+    rules = ruleset(
+        [rule("A", "a", evidence=[line("oom.capacity > 1*GiB", 0.9, 0.1)])], [cause("a")]
+    )
+    cut = book(oom__seen=True, oom__requested=1)
+    whole = book(oom__seen=True, oom__requested=1, torch__allocated=1, oom__allowed=2)
+
+    assert [one.fact for one in measurements(rank(rules, cut), cut)] == ["oom.capacity"]
+    assert measurements(rank(rules, whole), whole) == ()
+
+
+def test_the_plan_of_another_engine_is_not_asked_for_where_pytorch_s_allocator_failed() -> None:
+    rules = ruleset([rule("A", "a", evidence=[line("serve.devices >= 2", 0.9, 0.1)])], [cause("a")])
+    of_torch = book(oom__seen=True, oom__library="torch")
+    of_other = book(oom__seen=True, oom__library="other")
+
+    assert measurements(rank(rules, of_torch), of_torch) == ()
+    assert [one.fact for one in measurements(rank(rules, of_other), of_other)] == ["serve.devices"]
+
+
 def test_answers_that_change_nothing_are_not_spelled_out() -> None:
     rules = ruleset(
         [
