@@ -23,8 +23,8 @@ CHECKED = (
 )
 FOLLOWS_VALUES = (2, 9)
 NOT_FOLLOWED = (
-    "with torch {}.{} no values are followed (that needs 2.9): masks read as empty, so that a "
-    "program which selects rows by one takes less memory here than on a card"
+    "with torch {}.{} no values are followed (that needs 2.9): a mask that the program computes "
+    "has all its rows, which can be more than on a card"
 )
 
 

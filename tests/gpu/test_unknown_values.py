@@ -18,22 +18,6 @@ def _follows_values(torch: Any) -> None:
         pytest.skip("this torch lets no operator be followed")
 
 
-def test_a_mask_that_nobody_knows_selects_all_rows(torch: Any) -> None:
-    scores = torch.randn(64, 32, device="cuda")
-
-    chosen = scores[scores > 0]
-
-    assert chosen.shape == (64 * 32,)
-    assert torch.nonzero(scores > 0)[-1].tolist() == [63, 31]
-
-
-def test_or_the_share_of_them_that_is_stated(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OOMDOCTOR_VIRTUAL_ROWS", "0.25")
-    scores = torch.randn(64, 32, device="cuda")
-
-    assert torch.nonzero(scores > 0).shape == (512, 2)
-
-
 @pytest.mark.parametrize("shape", [(64,), (4, 1024, 1024)])
 def test_nothing_is_nan_or_infinite(torch: Any, shape: tuple[int, ...]) -> None:
     values = torch.randn(*shape, device="cuda")

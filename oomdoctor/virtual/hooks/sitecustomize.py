@@ -120,7 +120,10 @@ def fit_torch(torch: Library) -> None:
     for version in re.findall(r"code=sm_(\d+)", torch.__config__.show()):
         ctypes.CDLL(None).vc_add_compiled(int(version))
     if os.environ.get("OOMDOCTOR_VIRTUAL_VALUES") != "0":
-        inside("known_values").follow_known_values(torch)
+        if hasattr(torch.library, "get_kernel"):
+            inside("known_values").follow_known_values(torch)
+        else:
+            inside("older_torch").stand_in_for_masks(torch)
 
 
 PACE_S = 0.25
