@@ -118,6 +118,7 @@ def test_a_trainer_tells_its_arguments(tmp_path: Path) -> None:
     recorded = start(tmp_path, program)
 
     assert recorded.code == 0, recorded.stderr
+    assert "is_gradient_checkpointing" not in recorded.stderr
     (path,) = recorded.run.glob("processes/*/arguments.json")
     assert '"gradient_accumulation_steps": 2' in path.read_text(encoding="utf-8")
     assert [one["number"] for one in recorded.told("step")] == [1, 2, 3]

@@ -127,12 +127,20 @@ def of_model(model: Library) -> dict[str, object] | None:
         "parameters": sum(dtypes.values()),
         "trainable": trainable,
         "dtypes": dtypes,
-        "gradient_checkpointing": bool(getattr(model, "is_gradient_checkpointing", False)),
+        "gradient_checkpointing": _checkpoints(model),
     }
     config: Library = getattr(model, "config", None)
     if hasattr(config, "to_dict"):
         found["config"] = without_secrets(config.to_dict())
     return found
+
+
+def _checkpoints(model: Library) -> bool:
+    """Say whether a model checkpoints activations; the older of two names warns where both are."""
+    for name in ("is_activation_checkpointing", "is_gradient_checkpointing"):
+        if hasattr(type(model), name):
+            return bool(getattr(model, name))
+    return False
 
 
 def without_secrets(data: object) -> object:
