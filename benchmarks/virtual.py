@@ -22,12 +22,12 @@ from typing import NamedTuple
 
 import psutil
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from oomdoctor.virtual.card import card_named
+from oomdoctor.virtual.run import virtual_environment
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from oomdoctor.virtual.card import card_named  # noqa: E402 - the checkout is put in the path first
-from oomdoctor.virtual.run import virtual_environment  # noqa: E402 - as above
-
 GIB = 1 << 30
 CARD = "NVIDIA A100-SXM4-80GB"
 CORES = 2
