@@ -138,7 +138,7 @@ def table(rows: list[Row]) -> str:
     head = (
         f"Measured by `benchmarks/snapshots.py` on {platform.machine()}, Python"
         f" {platform.python_version()}, {os.cpu_count()} cores; seconds of one core. Others may"
-        f" have {MOST_MIB // 1024} GiB."
+        f" have {MOST_MIB // 1024} GiB of addresses."
     )
     lines = [
         head,
