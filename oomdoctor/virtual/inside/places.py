@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 Pointer: TypeAlias = Any
 """A pointer or a function of ctypes, whose kinds are made while it runs."""
-HERE = str(Path(__file__).resolve().parent)
+PACKAGE = Path(__file__).resolve().parents[2]
+OURS = tuple(f"{PACKAGE / name}{os.sep}" for name in ("virtual", "inject"))
 LIBRARIES = ("/site-packages/", "/dist-packages/")
 STANDARD = str(Path(os.__file__).parent) + os.sep
 NOBODY = "a thread without a line of Python, such as the one of the backward pass"
@@ -62,7 +63,7 @@ def _frames() -> Iterator[FrameType]:
 
 def _is_ours(name: str) -> bool:
     """Say whether code is the hooks' or torch's own, which tells a user nothing."""
-    return name.startswith((HERE, "<")) or any(f"{one}torch/" in name for one in LIBRARIES)
+    return name.startswith((*OURS, "<")) or any(f"{one}torch/" in name for one in LIBRARIES)
 
 
 def _is_library(name: str) -> bool:

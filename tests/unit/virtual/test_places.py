@@ -50,6 +50,16 @@ def test_torch_itself_is_passed_over(tmp_path: Path) -> None:
     assert "torch/nn/utils.py" not in torch.ask(places.where)
 
 
+def test_what_records_a_program_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook = module_at(tmp_path / "oomdoctor/inject/frameworks.py", ASK)
+    program = module_at(tmp_path / "train.py", "def run(ask, where):\n    return ask(where)\n")
+    monkeypatch.setattr(places, "OURS", (f"{tmp_path}/oomdoctor/inject/",))
+
+    assert program.run(hook.ask, places.where) == f"{tmp_path}/train.py:2 in run"
+
+
 def test_the_library_in_c_gets_as_much_as_fits() -> None:
     buffer = ctypes.create_string_buffer(12)
 
