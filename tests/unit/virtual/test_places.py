@@ -55,7 +55,7 @@ def test_what_records_a_program_is_passed_over(
 ) -> None:
     hook = module_at(tmp_path / "oomdoctor/inject/frameworks.py", ASK)
     program = module_at(tmp_path / "train.py", "def run(ask, where):\n    return ask(where)\n")
-    monkeypatch.setattr(places, "OURS", (f"{tmp_path}/oomdoctor/inject/",))
+    monkeypatch.setattr(places, "OURS", (*places.OURS, f"{tmp_path}/oomdoctor/inject/"))
 
     assert program.run(hook.ask, places.where) == f"{tmp_path}/train.py:2 in run"
 
