@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from oomdoctor.integrations.session import Session
@@ -47,11 +48,9 @@ class Hooks:
 
 def recorder_class() -> Any:
     """Return the callback's class, of the Lightning that is imported."""
-    if "pytorch_lightning" in sys.modules and "lightning" not in sys.modules:
-        from pytorch_lightning import Callback
-    else:
-        from lightning.pytorch import Callback
-    return type("LightningRecorder", (Hooks, Callback), {"__doc__": Hooks.__doc__})
+    alone = "pytorch_lightning" in sys.modules and "lightning" not in sys.modules
+    library = import_module("pytorch_lightning" if alone else "lightning.pytorch")
+    return type("LightningRecorder", (Hooks, library.Callback), {"__doc__": Hooks.__doc__})
 
 
 LightningRecorder = recorder_class()
