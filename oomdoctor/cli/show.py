@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from oomdoctor.recorder.diagnosing import Examined
     from oomdoctor.recorder.listing import Listed
+    from oomdoctor.render.redact import Names
 
 
 class Asked(TypedDict):
@@ -122,7 +123,12 @@ def _list(runs: Path, asked: Asked) -> str:
     found: list[Listed] = listed(runs)
     if asked["format"] == "json":
         return list_json(found)
-    return written(list_page(found, runs), asked)
+    page = list_page(found, runs)
+    if asked["format"] == "markdown":
+        from oomdoctor.render.redact import Names
+
+        page = Names().out_of_page(page)
+    return written(page, asked)
 
 
 def _one(runs: Path, name: str, asked: Asked) -> str:
@@ -137,13 +143,10 @@ def _one(runs: Path, name: str, asked: Asked) -> str:
     names = Names()
     with names.learned():
         examined = examined_run(folder)
-    from oomdoctor.record import replace
-
-    shown = replace(examined, diagnosis=names.out_of(examined.diagnosis))
-    return names.out_of_text(_written(shown, asked))
+    return _written(examined, asked, names)
 
 
-def _written(examined: Examined, asked: Asked) -> str:
+def _written(examined: Examined, asked: Asked, names: Names | None = None) -> str:
     from oomdoctor.cli import run_end
     from oomdoctor.cli.pages import written
     from oomdoctor.render.run_page import run_page
@@ -154,13 +157,15 @@ def _written(examined: Examined, asked: Asked) -> str:
         return run_json(examined)
     if asked["format"] == "html":
         return written(run_end.whole_page(examined), asked)
-    page = written(run_page(examined), asked)
+    told = run_page(examined)
+    page = written(told if names is None else names.out_of_page(told), asked)
     if asked["quiet"] or not run_end.says_something(examined):
         return page
     if asked["format"] == "markdown":
         from oomdoctor.render.markdown import to_markdown
 
-        return f"{page}\n{to_markdown(examined.diagnosis)}"
+        known = examined.diagnosis
+        return f"{page}\n{to_markdown(known if names is None else names.out_of(known))}"
     from oomdoctor.render.text import render
     from oomdoctor.render.view import View
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from oomdoctor.evidence.source import Source
     from oomdoctor.model.plan import Diagnosis
     from oomdoctor.redaction.redactor import Redactor
+    from oomdoctor.render.page import Page
 
 T = TypeVar("T")
 
@@ -60,10 +61,12 @@ class Names:
                     self._redactor.learn(read_ends(path).text)
         return redacted_by(self._redactor, diagnosis)
 
-    def out_of_text(self, text: str) -> str:
-        """Return a text with placeholders for the names, those that it tells itself as well."""
-        self._redactor.learn(text)
-        return self._redactor.redact(text)
+    def out_of_page(self, page: Page) -> Page:
+        """Return the page with placeholders for the names, those that it tells itself as well.
+
+        Before it is written: a mark-up that escapes characters hides names and secrets.
+        """
+        return redacted_by(self._redactor, page)
 
     def _hear(self, source: Source) -> None:
         if source.artifact.id not in self._heard:
@@ -71,23 +74,21 @@ class Names:
             self._redactor.learn(source.text)
 
 
-def redacted_by(
-    redactor: Redactor, diagnosis: Diagnosis, *, renamed: Mapping[str, str] | None = None
-) -> Diagnosis:
-    """Return the same diagnosis with the placeholders of a redactor that read its inputs.
+def redacted_by(redactor: Redactor, shown: T, *, renamed: Mapping[str, str] | None = None) -> T:
+    """Return the same diagnosis or page with the placeholders of a redactor that read its inputs.
 
     `renamed` says how paths of inputs are to be written.
     """
     found: dict[str, None] = {}
     if renamed:
         paths = sorted(renamed.items(), key=lambda pair: -len(pair[0]))
-        diagnosis = _walk(diagnosis, lambda text: _in_other_words(text, paths))
-    _walk(diagnosis, lambda text: found.setdefault(text) or text)
+        shown = _walk(shown, lambda text: _in_other_words(text, paths))
+    _walk(shown, lambda text: found.setdefault(text) or text)
     joined = _BETWEEN.join(text.replace("\x1e", "") for text in found)
     redactor.learn(joined)
     parts = redactor.redact(joined).split(_BETWEEN)
-    shown = dict(zip(found, parts, strict=True))
-    return _walk(diagnosis, lambda text: shown[text])
+    without = dict(zip(found, parts, strict=True))
+    return _walk(shown, lambda text: without[text])
 
 
 def _in_other_words(text: str, paths: Sequence[tuple[str, str]]) -> str:
@@ -104,7 +105,9 @@ def _walk(value: T, change: Callable[[str], str]) -> T:
     if isinstance(value, str):
         return cast("T", change(value))
     if isinstance(value, (tuple, list)):
-        return cast("T", type(value)(_walk(part, change) for part in value))
+        parts = [_walk(part, change) for part in value]
+        make = getattr(value, "_make", type(value))  # a named tuple takes its parts one by one
+        return cast("T", make(parts))
     if isinstance(value, Mapping):
         return cast(
             "T",

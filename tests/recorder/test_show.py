@@ -111,6 +111,20 @@ def test_markdown_names_nobody(folder: Path) -> None:
     assert "/ada/" not in markdown
 
 
+def test_markdown_holds_no_secret_that_it_would_escape(folder: Path) -> None:
+    path = folder / ".oomdoctor" / "runs" / NEWER / "run.json"
+    told = json.loads(path.read_text(encoding="utf-8"))
+    secret = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"
+    told["command"] = ["python", "train.py", "--token", secret, "https://ada:pa55word@host/x"]
+    path.write_text(json.dumps(told, indent=1), encoding="utf-8")
+
+    markdown = call(folder, "show", "last", "-f", "markdown").stdout.decode()
+
+    assert "--token SECRET" in markdown
+    assert secret[3:] not in markdown
+    assert "pa55word" not in markdown
+
+
 def test_a_run_that_succeeded_gets_a_balance_and_no_promise(folder: Path) -> None:
     text = call(folder, "show", OLDER).stdout.decode()
 
