@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from oomdoctor.growth.findings import findings
 from oomdoctor.growth.verdict import Level
-from oomdoctor.recorder.places import EVENTS_FILE, PROCESSES, RUN_FILE, SAMPLES_FILE
+from oomdoctor.recorder.places import EVENTS_FILE, PROCESSES, RUN_FILE, SAMPLES_FILE, parsed
 from oomdoctor.render.watch_words import duration, headline
 from oomdoctor.units import format_count
 
@@ -73,7 +72,7 @@ class BundleSource:
     def run(self) -> dict[str, Any]:
         """Return run.json; empty where it cannot be read."""
         with suppress(OSError, ValueError):
-            told = json.loads((self.folder / RUN_FILE).read_text(encoding="utf-8"))
+            told = parsed((self.folder / RUN_FILE).read_text(encoding="utf-8"))
             return told if isinstance(told, dict) else {}
         return {}
 
@@ -136,6 +135,8 @@ class Tail:
     def lines(self) -> list[dict[str, Any]]:
         """Return the objects that were added; lines that hold none are left out."""
         try:
+            if not self._path.is_file():  # a pipe would be waited for
+                return []
             with self._path.open("rb") as file:
                 file.seek(self._at)
                 data = file.read(_MOST_READ)
@@ -147,7 +148,7 @@ class Tail:
         found = []
         for line in data[:whole].splitlines():
             with suppress(ValueError):
-                message = json.loads(line)
+                message = parsed(line)
                 if isinstance(message, dict):
                     found.append(message)
         return found

@@ -8,7 +8,6 @@ A line that is no object (half written, damaged) is left out and counted.
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,7 +16,7 @@ from oomdoctor.errors import InputError, Location
 from oomdoctor.probe import processes as live
 from oomdoctor.record import dataclass, field
 from oomdoctor.recorder.hearing import process_of
-from oomdoctor.recorder.places import EVENTS_FILE, PROCESSES, RUN_FILE, SAMPLES_FILE
+from oomdoctor.recorder.places import EVENTS_FILE, PROCESSES, RUN_FILE, SAMPLES_FILE, finite, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,9 +91,9 @@ class Run:
     @property
     def seconds(self) -> float | None:
         """How long it took, or as long as is known."""
-        found = self.told.get("seconds")
-        if isinstance(found, (int, float)):
-            return float(found)
+        found = finite(self.told.get("seconds"))
+        if found is not None:
+            return found
         return max((one.t for one in self.samples), default=None)
 
     @property
@@ -172,7 +171,7 @@ def read_told(folder: Path) -> Message:
     """Return run.json; InputError where it is none."""
     place = Location(path=str(folder / RUN_FILE))
     try:
-        told = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
+        told = parsed((folder / RUN_FILE).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read it: {error.strerror}", location=place) from error
     except ValueError as error:
@@ -211,7 +210,7 @@ def _samples(folder: Path) -> tuple[tuple[Sample, ...], int]:
 def _lines(path: Path) -> tuple[list[tuple[int, Message]], int]:
     """Return the objects of a file with their lines, and how many lines were none."""
     try:
-        data = path.read_bytes()
+        data = path.read_bytes() if path.is_file() else b""
     except OSError:
         return [], 0
     found: list[tuple[int, Message]] = []
@@ -219,7 +218,7 @@ def _lines(path: Path) -> tuple[list[tuple[int, Message]], int]:
     for number, line in enumerate(data.split(b"\n"), start=1):
         one = None
         with suppress(ValueError):
-            one = json.loads(line) if line.strip() else None
+            one = parsed(line) if line.strip() else None
         if isinstance(one, dict):
             found.append((number, one))
         elif line.strip():
@@ -228,7 +227,7 @@ def _lines(path: Path) -> tuple[list[tuple[int, Message]], int]:
 
 
 def _seconds(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else 0.0
+    return finite(value) or 0.0
 
 
 def _mappings(value: object) -> tuple[Message, ...]:
@@ -238,5 +237,5 @@ def _mappings(value: object) -> tuple[Message, ...]:
 def _moment(text: object) -> float | None:
     try:
         return datetime.fromisoformat(str(text)).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

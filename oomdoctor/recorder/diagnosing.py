@@ -99,10 +99,10 @@ def _as_named(run: Run, copy: Path) -> Path:
     """Return the file that the command named, as long as it is what was copied."""
     given = run.told.get("configs")
     for one in given if isinstance(given, list) else ():
-        if one.get("name") == copy.name:
+        if isinstance(one, dict) and one.get("name") == copy.name:
             path = Path(str(run.told.get("folder"))) / str(one.get("path"))
-            with suppress(OSError):
-                if path.read_bytes() == copy.read_bytes():
+            with suppress(OSError, ValueError):
+                if path.is_file() and path.read_bytes() == copy.read_bytes():
                     return Path(os.path.relpath(path)) if path.is_relative_to(Path.cwd()) else path
     return copy
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from oomdoctor.recorder.balance import card_bytes
 from oomdoctor.recorder.bundle import messages_of
 from oomdoctor.recorder.facts_job import job_facts
 from oomdoctor.recorder.outcome import SUCCEEDED
-from oomdoctor.recorder.places import PROCESSES
+from oomdoctor.recorder.places import PROCESSES, parsed
 from oomdoctor.recorder.quoting import seen
 
 if TYPE_CHECKING:
@@ -90,8 +89,9 @@ def _versions(run: Run, process: Process, quoting: Quoting) -> Iterator[Fact]:
         if oom.folder is not None:
             path = run.folder / PROCESSES / process.key / oom.folder / "versions.json"
             with suppress(OSError, ValueError):
-                told = json.loads(path.read_text(encoding="utf-8"))
-                found.update({str(name): str(one) for name, one in told.items()})
+                told = parsed(path.read_text(encoding="utf-8"))
+                if isinstance(told, dict):
+                    found.update({str(name): str(one) for name, one in told.items()})
     known = specs()
     for name, version in found.items():
         key = f"env.{name}"

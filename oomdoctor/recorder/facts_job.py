@@ -13,7 +13,7 @@ from oomdoctor.configs.reader import read_config
 from oomdoctor.errors import OomdoctorError
 from oomdoctor.facts.registry import specs
 from oomdoctor.model.core import Quote
-from oomdoctor.recorder.places import PROCESSES
+from oomdoctor.recorder.places import PROCESSES, parsed
 from oomdoctor.recorder.quoting import seen
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class _Arguments:
         """Return what a file holds; None without one that can be read."""
         try:
             text = path.read_text(encoding="utf-8", errors="replace")
-            told = json.loads(text)
+            told = parsed(text)
         except (OSError, ValueError):
             return None
         return cls(path, text, told) if isinstance(told, dict) else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from oomdoctor.record import replace
+from oomdoctor.recorder.places import finite
 from oomdoctor.recorder.told import Error, OutOfMemory, Phase, Process, Step
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class _Maker:
         self._dumps = 0
 
     def hear(self, line: int, message: Message) -> None:
-        t = _number(message.get("t")) or 0.0
+        t = finite(message.get("t")) or 0.0
         self._base = replace(self._base, last=t or self._base.last, last_line=line)
         if isinstance(message.get("rank"), int):
             self._base = replace(self._base, rank=message["rank"])
@@ -107,7 +108,7 @@ class _Maker:
         self._phases[name] = replace(
             old,
             line=line,
-            seconds=old.seconds + ((_number(message.get("seconds")) or 0.0) if is_told else 0.0),
+            seconds=old.seconds + ((finite(message.get("seconds")) or 0.0) if is_told else 0.0),
             times=old.times + is_told,
             **new,
         )
@@ -121,7 +122,7 @@ class _Maker:
                 number=number,
                 t=t,
                 line=line,
-                seconds=_number(message.get("seconds")),
+                seconds=finite(message.get("seconds")),
                 tokens=_whole(message.get("tokens")),
                 longest=_whole(message.get("longest")),
                 phase=self._base.phase,
@@ -151,7 +152,7 @@ class _Maker:
                 card_name=name if isinstance(name, str) else None,
                 allocated_bytes=_whole(message.get("allocated_bytes")),
                 reserved_bytes=_whole(message.get("reserved_bytes")),
-                fraction=_number(message.get("fraction")),
+                fraction=finite(message.get("fraction")),
                 phase=self._base.phase,
                 step=_whole(message.get("step")),
                 text=text if isinstance(text, str) else None,
@@ -183,10 +184,6 @@ def _frame(given: Sequence[Any]) -> tuple[str, str, int]:
 
 def _highest(*values: int | None) -> int | None:
     return max((one for one in values if one is not None), default=None)
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) else None
 
 
 def _whole(value: object) -> int | None:

@@ -9,7 +9,7 @@ from oomdoctor.errors import InputError
 from oomdoctor.record import dataclass
 from oomdoctor.recorder.bundle import is_alive, read_bundle, read_told
 from oomdoctor.recorder.outcome import UNKNOWN, outcome_of
-from oomdoctor.recorder.places import bundles
+from oomdoctor.recorder.places import bundles, finite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,7 +69,7 @@ def _one(folder: Path) -> Listed:
         command=tuple(map(str, command)) if isinstance(command, list) else (),
         started=str(told.get("started") or ""),
         outcome=outcome,
-        seconds=float(seconds) if isinstance(seconds, (int, float)) else None,
+        seconds=finite(seconds),
         exit_code=code if isinstance(code, int) else None,
         cause=cause if isinstance(cause, str) else None,
         peak_bytes=peak if isinstance(peak, int) else None,

@@ -6,17 +6,20 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from oomdoctor.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+Json: TypeAlias = Any  # what json.loads returns
 
 DEFAULT = Path(".oomdoctor") / "runs"
 VARIABLE = "OOMDOCTOR_RUNS"
@@ -120,10 +123,28 @@ def bundle_named(name: str, runs: Path) -> Path:
     raise UsageError(f"{name!r} names {len(near)} runs: {listed}", hint="give more of the name")
 
 
+def parsed(text: str | bytes) -> Json:
+    """Return the value of a JSON text of a bundle; ValueError also where it is nested too deep."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+
+
+def finite(value: object) -> float | None:
+    """Return a number of a bundle that can be reckoned with; None for any other value."""
+    if not isinstance(value, (int, float)):
+        return None
+    with suppress(OverflowError):
+        found = float(value)
+        return found if math.isfinite(found) else None
+    return None
+
+
 def _order(folder: Path) -> tuple[str, str]:
     """Sort by the second in the name, then by the exact time that the run itself tells."""
     try:
-        told = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
+        told = parsed((folder / RUN_FILE).read_text(encoding="utf-8"))
         return folder.name[:_STAMP], str(told.get("started"))
     except (OSError, ValueError, AttributeError):
         return folder.name[:_STAMP], ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -53,6 +54,37 @@ def test_lines_that_are_no_objects_are_left_out_and_counted(tmp_path: Path) -> N
 
     assert read.skipped == 3
     assert [one.number for one in read.processes[0].steps] == [1]
+
+
+def test_values_that_no_recorder_writes_are_left_out(tmp_path: Path) -> None:
+    folder = bundle(tmp_path / "r", events={"100-1": [event("step", 1, number=1)]})
+    told, events = folder / "run.json", folder / "processes" / "100-1" / "events.jsonl"
+    endless = ("NaN", "1e400", "9" * 4000)
+    with events.open("a", encoding="utf-8") as file:
+        file.write("[" * 100_000 + "\n")
+        file.writelines(f'{{"type":"step","t":{one},"number":2}}\n' for one in endless)
+
+    assert read_bundle(folder).skipped == 1
+    for one in endless:
+        told.write_text(f'{{"seconds": {one}}}', encoding="utf-8")
+        assert read_bundle(folder).seconds is None
+
+
+def test_a_run_file_that_is_nested_too_deep_is_refused(tmp_path: Path) -> None:
+    folder = bundle(tmp_path / "r")
+    (folder / "run.json").write_text('{"a":' * 50_000, encoding="utf-8")
+
+    with pytest.raises(InputError, match="nested too deep"):
+        read_bundle(folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_in_a_bundle_is_not_waited_for(tmp_path: Path) -> None:
+    folder = bundle(tmp_path / "r")
+    (folder / "samples.jsonl").unlink(missing_ok=True)
+    os.mkfifo(folder / "samples.jsonl")
+
+    assert read_bundle(folder).samples == ()
 
 
 def test_a_folder_without_a_run_is_no_bundle(tmp_path: Path) -> None:
