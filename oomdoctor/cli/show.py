@@ -96,11 +96,11 @@ def command(**values: object) -> int:
 
 
 def _keep(runs: Path, count: int, *, quiet: bool) -> int:
-    from oomdoctor.recorder.bundle import is_alive, read_told
+    from oomdoctor.recorder.listing import is_recorded
     from oomdoctor.recorder.places import bundles
 
     old = bundles(runs)[count:]
-    return _delete([one for one in old if not is_alive(read_told(one))], quiet=quiet)
+    return _delete([one for one in old if not is_recorded(one)], quiet=quiet)
 
 
 def _delete(folders: list[Path], *, quiet: bool) -> int:

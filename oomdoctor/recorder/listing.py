@@ -41,7 +41,7 @@ def delete(folders: Iterable[Path]) -> int:
     """Delete bundles that are not being written, and return the bytes that were freed."""
     freed = 0
     for folder in folders:
-        if is_alive(_told(folder)):
+        if is_recorded(folder):
             raise InputError(f"{folder.name} is still recorded", hint="end its command first")
         freed += size_of(folder)
         try:
@@ -49,6 +49,11 @@ def delete(folders: Iterable[Path]) -> int:
         except OSError as error:
             raise InputError(f"cannot delete {folder}: {error.strerror}") from error
     return freed
+
+
+def is_recorded(folder: Path) -> bool:
+    """Say whether a run still goes on; a damaged one does not."""
+    return is_alive(_told(folder))
 
 
 def size_of(folder: Path) -> int:

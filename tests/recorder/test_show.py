@@ -173,6 +173,15 @@ def test_old_runs_are_deleted_with_a_word_on_their_size(folder: Path) -> None:
     assert (done.returncode, list((folder / ".oomdoctor" / "runs").iterdir())) == (0, [])
 
 
+def test_a_damaged_run_is_deleted_with_the_old_ones(folder: Path) -> None:
+    (folder / ".oomdoctor" / "runs" / OLDER / "run.json").write_text("{", encoding="utf-8")
+
+    done = call(folder, "show", "--keep", "1")
+
+    assert done.stderr.startswith(b"deleted 1 run: ")
+    assert [one.name for one in (folder / ".oomdoctor" / "runs").iterdir()] == [NEWER]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
