@@ -230,7 +230,8 @@ def _crashed(run: Run) -> Outcome:
     if run.exit_code is None:
         last = max((one.last for one in run.processes if one.last is not None), default=None)
         told = "" if last is None or run.started is None else f" at {last - run.started:.0f} s"
-        return Outcome(UNKNOWN, f"the recorder was ended before the command was{told}")
+        why = f"its end was not written: the recorder was ended first{told}, or the disk is full"
+        return Outcome(UNKNOWN, why)
     errors = [one for process in run.working for one in process.errors if not one.thread]
     if errors:
         first = min(errors, key=lambda one: one.t)

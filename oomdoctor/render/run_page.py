@@ -197,7 +197,7 @@ def _notes(examined: Examined) -> Iterator[str]:
     if run.told.get("virtual"):
         yield f"It ran on a virtual card: {run.told['virtual']}. Times mean nothing there."
     if not run.has_ended and not run.alive:
-        yield "Its end was not seen: the recorder was killed first."
+        yield "Its end is not told: the recorder was killed first, or could not write (disk full?)."
     if not run.processes:
         yield "No Python process that imports torch told anything from inside."
     if run.skipped:

@@ -114,3 +114,10 @@ def test_a_run_that_is_recorded_still_is_running(tmp_path: Path) -> None:
 
     assert outcome_of(alive).word == "running"
     assert outcome_of(recycled).word == "end-unknown"
+
+
+def test_a_run_without_an_end_may_have_met_a_full_disk(tmp_path: Path) -> None:
+    found = outcome_of(run(tmp_path / "r", told={"exit_code": None}))
+
+    assert found.word == "end-unknown"
+    assert "or the disk is full" in found.why
