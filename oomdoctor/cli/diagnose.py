@@ -10,6 +10,7 @@ from oomdoctor.cli.exit_codes import ExitCode
 from oomdoctor.cli.lazy import Example, HelpWithExamples
 from oomdoctor.cli.options import (
     SEVERITIES,
+    SHARED,
     check_inputs,
     codes_of,
     input_options,
@@ -93,7 +94,7 @@ class Diagnose(HelpWithExamples):
 @click.option(
     "--redact/--no-redact",
     default=None,
-    help="Replace names of people and machines, addresses and secrets.  [default: in markdown]",
+    help="Replace names of people and machines, addresses, secrets.  [default: in markdown, html]",
 )
 @click.option("--next", is_flag=True, help="Only what to measure next.")
 @click.option("--ask", is_flag=True, help="Ask what the inputs leave open, best question first.")
@@ -137,7 +138,7 @@ def command(**values: object) -> int:
     asked = cast("Asked", values)
     needed = not (asked["fact"] or asked["ask"] or asked["resume"] is not None)
     check_inputs([*asked["files"], *asked["config"], *asked["snapshot"]], needed=needed)
-    redact = asked["redact"] or (asked["redact"] is None and asked["format"] == "markdown")
+    redact = asked["redact"] or (asked["redact"] is None and asked["format"] in SHARED)
     if redact:
         from oomdoctor.render.redact import Names
 

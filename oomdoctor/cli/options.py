@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound="Callable[..., object]")
+SHARED = ("markdown", "html")  # what goes to others: names and secrets are taken out of it
 SEVERITIES = ("info", "warning", "error")
 _START = 4096
 _OF_A_SNAPSHOT = (b"segments", b"device_traces")

@@ -8,7 +8,7 @@ import click
 
 from oomdoctor.cli.exit_codes import ExitCode
 from oomdoctor.cli.lazy import Example, HelpWithExamples
-from oomdoctor.cli.options import output_options, talk_options
+from oomdoctor.cli.options import SHARED, output_options, talk_options
 from oomdoctor.cli.output import hand_over, say, theme_for
 from oomdoctor.errors import UsageError
 
@@ -124,7 +124,7 @@ def _list(runs: Path, asked: Asked) -> str:
     if asked["format"] == "json":
         return list_json(found)
     page = list_page(found, runs)
-    if asked["format"] == "markdown":
+    if asked["format"] in SHARED:
         from oomdoctor.render.redact import Names
 
         page = Names().out_of_page(page)
@@ -136,7 +136,7 @@ def _one(runs: Path, name: str, asked: Asked) -> str:
     from oomdoctor.recorder.places import bundle_named
 
     folder = bundle_named(name, runs)
-    if asked["format"] != "markdown":
+    if asked["format"] not in SHARED:
         return _written(examined_run(folder), asked)
     from oomdoctor.render.redact import Names
 
@@ -155,10 +155,10 @@ def _written(examined: Examined, asked: Asked, names: Names | None = None) -> st
         from oomdoctor.render.run_json import run_json
 
         return run_json(examined)
-    if asked["format"] == "html":
-        return written(run_end.whole_page(examined), asked)
-    told = run_page(examined)
+    told = run_end.whole_page(examined) if asked["format"] == "html" else run_page(examined)
     page = written(told if names is None else names.out_of_page(told), asked)
+    if asked["format"] == "html":
+        return page
     if asked["quiet"] or not run_end.says_something(examined):
         return page
     if asked["format"] == "markdown":

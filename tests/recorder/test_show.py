@@ -99,30 +99,32 @@ def test_a_run_is_written_as_text_markdown_and_html(folder: Path) -> None:
     assert "out of device memory" in html
 
 
-def test_markdown_names_nobody(folder: Path) -> None:
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_what_is_shared_names_nobody(folder: Path, form: str) -> None:
     path = folder / ".oomdoctor" / "runs" / NEWER / "run.json"
     told = json.loads(path.read_text(encoding="utf-8"))
     told["command"] = ["python", "/home/ada/work/train.py"]
     path.write_text(json.dumps(told, indent=1), encoding="utf-8")
 
-    markdown = call(folder, "show", "last", "-f", "markdown").stdout.decode()
+    page = call(folder, "show", "last", "-f", form).stdout.decode()
 
-    assert "/home/USER1/work/train.py" in markdown
-    assert "/ada/" not in markdown
+    assert "/home/USER1/work/train.py" in page
+    assert "/ada/" not in page
 
 
-def test_markdown_holds_no_secret_that_it_would_escape(folder: Path) -> None:
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_what_is_shared_holds_no_secret_that_it_would_escape(folder: Path, form: str) -> None:
     path = folder / ".oomdoctor" / "runs" / NEWER / "run.json"
     told = json.loads(path.read_text(encoding="utf-8"))
     secret = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"
     told["command"] = ["python", "train.py", "--token", secret, "https://ada:pa55word@host/x"]
     path.write_text(json.dumps(told, indent=1), encoding="utf-8")
 
-    markdown = call(folder, "show", "last", "-f", "markdown").stdout.decode()
+    page = call(folder, "show", "last", "-f", form).stdout.decode()
 
-    assert "--token SECRET" in markdown
-    assert secret[3:] not in markdown
-    assert "pa55word" not in markdown
+    assert "--token SECRET" in page
+    assert secret[3:] not in page
+    assert "pa55word" not in page
 
 
 def test_a_run_that_succeeded_gets_a_balance_and_no_promise(folder: Path) -> None:
