@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import psutil
+import pytest
+
+pytest.importorskip("torch")
+
 import torch
 
 from oomdoctor.worker.sharding.host import unwritten
