@@ -32,9 +32,10 @@ time.sleep(600)
 """
 IGNORANT = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
 LAB = """
-import os, sys, time
+import os, signal, sys, time
 from pathlib import Path
 from oomdoctor.lab.groups import Group
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` has it ignored
 with Group([sys.executable, "-c", {program!r}], folder=Path("/"), environment=dict(os.environ),
            output=2) as group:
     time.sleep(1.0)
