@@ -55,10 +55,18 @@ def _address_space(run: Run, quoting: Quoting) -> Iterator[Fact]:
         for one in sample.processes
         if isinstance(one.get(limit), int) and one[limit] and isinstance(one.get(used), int)
     ]
-    if found:
-        _, bound, mapped, line = max(found)
-        yield seen("host.address_limit", bound, quoting.sample(line, limit))
-        yield seen("host.address_used", mapped, quoting.sample(line, used))
+    if not found:
+        return
+    _, bound, mapped, line = max(found)
+    quote = quoting.sample(line, used)
+    # between two looks from outside a process may have filled it: what is resident is mapped
+    for process in run.processes:
+        for phase in process.phases:
+            if (phase.host_bytes or 0) > mapped:
+                mapped = phase.host_bytes or 0
+                quote = quoting.event(process.key, phase.line, "host_bytes")
+    yield seen("host.address_limit", bound, quoting.sample(line, limit))
+    yield seen("host.address_used", mapped, quote)
 
 
 def _end(run: Run, outcome: Outcome, quoting: Quoting) -> Iterator[Fact]:
