@@ -102,7 +102,9 @@ def html_of(examined: Examined) -> str | None:
     from oomdoctor.render.html import page_html
 
     try:
-        return page_html(whole_page(examined))
+        # without the charts' library, whose import takes most of a second: the command has ended,
+        # and whoever waits for its exit code waits for us
+        return page_html(whole_page(examined), still=True)
     except (OomdoctorError, ImportError):
         return None
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from oomdoctor.cli.watch_sources import BundleSource, is_running
+from oomdoctor.cli.watch_sources import BundleSource
 from oomdoctor.errors import ProbeError, UsageError
+from oomdoctor.recorder.listing import is_recorded
 from oomdoctor.recorder.places import PROCESSES, bundle_named, bundles, is_bundle, runs_folder
 
 if TYPE_CHECKING:
@@ -72,5 +73,5 @@ def _found(runs: Path) -> Source:
 
 def _running(runs: Path) -> list[BundleSource]:
     """Return the runs that are being recorded, the newest first."""
-    found = [BundleSource(one) for one in bundles(runs)[:_MOST_LOOKED_AT] if is_bundle(one)]
-    return [one for one in found if is_running(one.run())]
+    looked_at = (one for one in bundles(runs)[:_MOST_LOOKED_AT] if is_bundle(one))
+    return [BundleSource(one) for one in looked_at if is_recorded(one)]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from oomdoctor.growth.findings import findings
 from oomdoctor.growth.verdict import Level
+from oomdoctor.recorder.bundle import is_alive, moment_of, started_of
 from oomdoctor.recorder.places import EVENTS_FILE, PROCESSES, RUN_FILE, SAMPLES_FILE, parsed
 from oomdoctor.render.watch_words import duration, headline
 from oomdoctor.units import format_count
@@ -55,12 +55,12 @@ class BundleSource:
         """Read what was added since the last look, in the order of time."""
         run = self.run()
         book.started = book.started or started_of(run)
-        over = not is_running(run)
-        news = sorted(self.news(), key=lambda one: moment_of(one[1], book.started))
+        over = not is_alive(run)
+        news = sorted(self.news(), key=lambda one: moment_of(one[0], one[1], book.started))
         if over and not book.seconds:
             self._told = replayed(news, book)
         else:
-            _put(news, book)
+            book.put(news)
         out = [one for one in book.processes.values() if one.is_out]
         why = f"memory ran out: `oomdoctor show {self.folder.name}` says why when the run is over."
         self.notes = (*self._told, *((why,) if out else ()))
@@ -95,7 +95,7 @@ def replayed(news: Sequence[News], book: Book) -> tuple[str, ...]:
     processes = len({key for key, _ in news})
     parts = min(_MOST_PARTS, max(_FEWEST_PARTS, _VERDICTS // max(processes, 1)))
     for part in range(parts):
-        _put(news[len(news) * part // parts : len(news) * (part + 1) // parts], book)
+        book.put(news[len(news) * part // parts : len(news) * (part + 1) // parts])
         for found in findings(book):
             if found.verdict.level is Level.ALARM:
                 raised.setdefault(found.key[:2], (found, book.seconds))
@@ -113,14 +113,6 @@ def _told(found: Finding, seconds: float, book: Book) -> str:
     else:
         moment = f"{duration(seconds)} after the start, of {duration(book.seconds)}"
     return f"{headline(found)}: this could be told {moment}."
-
-
-def _put(news: Sequence[News], book: Book) -> None:
-    for key, message in news:
-        if key is None:
-            book.see(message)
-        else:
-            book.hear(key, message)
 
 
 class Tail:
@@ -152,34 +144,6 @@ class Tail:
                 if isinstance(message, dict):
                     found.append(message)
         return found
-
-
-def is_running(run: dict[str, Any]) -> bool:
-    """Say whether a run is still recorded: it has no end, and its recorder lives."""
-    if run.get("ended") is not None or not run:
-        return False
-    recorder = run.get("recorder")
-    if not isinstance(recorder, dict) or not isinstance(recorder.get("pid"), int):
-        return False
-    from oomdoctor.probe.processes import stat
-
-    found = stat(recorder["pid"])
-    return found is not None and recorder.get("start") in (None, found.start_ticks)
-
-
-def started_of(run: dict[str, Any]) -> float | None:
-    """Return when a run began, in seconds since 1970."""
-    with suppress(TypeError, ValueError):
-        return datetime.fromisoformat(str(run["started"])).timestamp() if run else None
-    return None
-
-
-def moment_of(message: dict[str, Any], started: float | None) -> float:
-    """Return when a message was told, in seconds since the start of the run."""
-    told = message.get("t")
-    if not isinstance(told, (int, float)):
-        return 0.0
-    return told - started if started is not None and told > started / 2 else float(told)
 
 
 def _pid_of(name: str) -> int | None:

@@ -16,7 +16,7 @@ from oomdoctor.growth.points import Track
 from oomdoctor.growth.process import ProcessBook, figure, mappings, number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from oomdoctor.growth.process import Message
 
@@ -63,6 +63,14 @@ class Book:
         self.total_bytes: int | None = None
         self._shares: dict[int, int] = {}
         """What is proportional of a process less what is resident, as it was seen last."""
+
+    def put(self, told: Iterable[tuple[str | None, Message]]) -> None:
+        """Take messages in the order of time, with their process's key; samples have none."""
+        for key, message in told:
+            if key is None:
+                self.see(message)
+            else:
+                self.hear(key, message)
 
     def hear(self, key: str, message: Message) -> None:
         """Take a message of the process that is known by this key."""

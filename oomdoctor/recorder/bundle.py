@@ -81,7 +81,7 @@ class Run:
     @property
     def started(self) -> float | None:
         """When it began, in seconds since 1970."""
-        return _moment(self.told.get("started"))
+        return started_of(self.told)
 
     @property
     def has_ended(self) -> bool:
@@ -158,13 +158,26 @@ def messages_of(run: Run) -> list[tuple[float, str | None, Message]]:
     """
     found: list[tuple[float, str | None, Message]] = []
     for _, sample in _lines(run.folder / SAMPLES_FILE)[0]:
-        found.append((_seconds(sample.get("t")), None, sample))
+        found.append((moment_of(None, sample, run.started), None, sample))
     for process in run.processes:
-        path = run.folder / PROCESSES / process.key / EVENTS_FILE
-        for _, message in _lines(path)[0]:
-            message.setdefault("pid", process.pid)
-            found.append((_seconds(message.get("t")) - (run.started or 0.0), process.key, message))
+        found += [(moment, process.key, one) for moment, one in told_by(run, process)]
     return found
+
+
+def told_by(run: Run, process: Process) -> list[tuple[float, Message]]:
+    """Return what one process told, with its moment (seconds after the start of the run)."""
+    lines, _ = _lines(run.folder / PROCESSES / process.key / EVENTS_FILE)
+    for _, message in lines:
+        message.setdefault("pid", process.pid)
+    return [(moment_of(process.key, one, run.started), one) for _, one in lines]
+
+
+def moment_of(key: str | None, message: Message, started: float | None) -> float:
+    """Return when a message was told, in seconds after the start: samples count from there."""
+    told = finite(message.get("t"))
+    if told is None or key is None or started is None:
+        return told or 0.0
+    return told - started
 
 
 def read_told(folder: Path) -> Message:
@@ -187,7 +200,7 @@ def is_alive(told: Mapping[str, Any]) -> bool:
     if told.get("ended") is not None or not isinstance(recorder, dict):
         return False
     found = live.stat(recorder["pid"]) if isinstance(recorder.get("pid"), int) else None
-    return found is not None and found.start_ticks == recorder.get("start")
+    return found is not None and recorder.get("start") in (None, found.start_ticks)
 
 
 def _samples(folder: Path) -> tuple[tuple[Sample, ...], int]:
@@ -234,8 +247,9 @@ def _mappings(value: object) -> tuple[Message, ...]:
     return tuple(one for one in value if isinstance(one, dict)) if isinstance(value, list) else ()
 
 
-def _moment(text: object) -> float | None:
+def started_of(told: Mapping[str, Any]) -> float | None:
+    """Return when a run began by its run.json, in seconds since 1970."""
     try:
-        return datetime.fromisoformat(str(text)).timestamp()
+        return datetime.fromisoformat(str(told.get("started"))).timestamp()
     except (ValueError, OverflowError):
         return None

@@ -137,9 +137,6 @@ def growth_of(run: Run, pid: int | None = None) -> tuple[Finding, ...]:
 def book_of(run: Run) -> Book:
     """Return all that is known of a run in the order of time."""
     book = Book(run.started)
-    for _, key, message in sorted(messages_of(run), key=lambda one: one[0]):
-        if key is None:
-            book.see(message)
-        else:
-            book.hear(key, message)
+    told = sorted(messages_of(run), key=lambda one: one[0])
+    book.put([(key, message) for _, key, message in told])
     return book

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from oomdoctor.recorder import balance
-from oomdoctor.recorder.bundle import messages_of
+from oomdoctor.recorder.bundle import told_by
+from oomdoctor.recorder.places import finite
 from oomdoctor.render.page import Mark, Series, Stretch, Timeline
 from oomdoctor.units import format_size
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from oomdoctor.recorder.bundle import Run
     from oomdoctor.recorder.told import Process
 
+Told: TypeAlias = "list[tuple[float, dict[str, Any]]]"
+
 _MOST_POINTS = 400
 _FEWEST = 3
 
@@ -22,7 +25,8 @@ _FEWEST = 3
 def timeline_of(run: Run) -> Timeline | None:
     """Return the time line; None where hardly anything was seen."""
     process = max(run.working, key=_weight, default=None)
-    series = [] if process is None else list(_inside(run, process))
+    told = [] if process is None else told_by(run, process)
+    series = list(_inside(told))
     on_card = bool(series)
     host = Series("host, all processes", tuple(_thinned(list(_outside(run)))))
     series += [host] if len(host.points) >= _FEWEST else []
@@ -34,7 +38,7 @@ def timeline_of(run: Run) -> Timeline | None:
         caption=f"Memory{rank} over the seconds of the run",
         across="seconds since the start",
         series=tuple(series),
-        phases=() if process is None else tuple(_phases(run, process)),
+        phases=tuple(_phases(told)),
         marks=() if process is None else tuple(_marks(run, process)),
         levels=(("card", float(limit)),) if limit is not None else (),
     )
@@ -45,15 +49,9 @@ def _weight(process: Process) -> int:
     return max((*figures, *(one.allocated_bytes or 0 for one in process.ooms)), default=0)
 
 
-def _inside(run: Run, process: Process) -> Iterator[Series]:
-    told = [one for t, key, one in messages_of(run) if key == process.key]
-    began = run.started or 0.0
+def _inside(told: Told) -> Iterator[Series]:
     for name, title in (("allocated_bytes", "allocated"), ("reserved_bytes", "reserved")):
-        points = [
-            (float(one["t"]) - began, float(one[name]))
-            for one in told
-            if isinstance(one.get(name), int) and isinstance(one.get("t"), (int, float))
-        ]
+        points = [(at, float(one[name])) for at, one in told if isinstance(one.get(name), int)]
         if len(points) >= _FEWEST:
             yield Series(title, tuple(_thinned(points)))
 
@@ -67,15 +65,12 @@ def _outside(run: Run) -> Iterator[tuple[float, float]]:
             yield sample.t, float(total)
 
 
-def _phases(run: Run, process: Process) -> Iterator[Stretch]:
+def _phases(told: Told) -> Iterator[Stretch]:
     """Yield the phases in the order in which the process told their ends."""
-    began = run.started or 0.0
-    for _, key, one in messages_of(run):
-        if key == process.key and one.get("type") == "phase":
-            end = float(one.get("t") or 0.0) - began
-            yield Stretch(
-                str(one.get("phase")), max(0.0, end - float(one.get("seconds") or 0)), end
-            )
+    for end, one in told:
+        if one.get("type") == "phase":
+            start = end - (finite(one.get("seconds")) or 0.0)
+            yield Stretch(str(one.get("phase")), max(0.0, start), end)
 
 
 def _marks(run: Run, process: Process) -> Iterator[Mark]:

@@ -6,14 +6,15 @@ The programs are those of `tools/watch_programs.py`, recorded by `tools/record_w
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
-from oomdoctor.cli.watch_sources import BundleSource, moment_of, started_of
+from oomdoctor.cli.watch_sources import BundleSource
 from oomdoctor.growth.book import Book
 from oomdoctor.growth.findings import DEVICE, HOST, findings
 from oomdoctor.growth.verdict import Kind, Level
+from oomdoctor.recorder.bundle import moment_of, started_of
 
 RECORDED = Path(__file__).resolve().parents[3] / "fixtures" / "watch"
 LOOKS = 60
@@ -42,8 +43,8 @@ def alarms(name: str) -> list[Alarm]:
     """Look at a run again and again as it comes in; return the first alarm of each kind."""
     source = BundleSource(RECORDED / name)
     started = started_of(source.run())
-    news = sorted(source.news(), key=lambda one: moment_of(one[1], started))
-    moments = [moment_of(message, started) for _, message in news]
+    news = sorted(source.news(), key=lambda one: moment_of(*one, started))
+    moments = [moment_of(*one, started) for one in news]
     worked = [at for at, one in zip(moments, news, strict=True) if one[1].get("type") == "step"]
     first, last = (worked[0], worked[-1]) if worked else (moments[0], moments[-1])
     found: dict[tuple[str, Kind], Alarm] = {}
@@ -51,20 +52,13 @@ def alarms(name: str) -> list[Alarm]:
     for look in range(1, LOOKS + 1):
         until = first + (last - first) * look / LOOKS
         while given < len(news) and moments[given] <= until:
-            _put(book, *news[given])
+            book.put([news[given]])
             given += 1
         for one in findings(book):
             if one.verdict.level is Level.ALARM:
                 alarm = Alarm(one.memory, one.verdict.kind, look / LOOKS)
                 found.setdefault((one.memory, one.verdict.kind), alarm)
     return list(found.values())
-
-
-def _put(book: Book, key: str | None, message: dict[str, Any]) -> None:
-    if key is None:
-        book.see(message)
-    else:
-        book.hear(key, message)
 
 
 def test_every_recorded_run_is_judged() -> None:
