@@ -33,6 +33,8 @@ def _card_before_the_host() -> None:
 
     Its engine counts devices once, at the first backward pass of a process (torch 2.13).
     """
+    if find_spec("torch") is None:
+        return
     import torch
 
     from oomdoctor.model.job import CardSpec
@@ -48,10 +50,11 @@ def _card_before_the_host() -> None:
 @pytest.fixture(autouse=True)
 def _offline_and_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is fetched, and tiny products are not spread over threads."""
-    import torch
-
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    torch.set_num_threads(1)
+    if find_spec("torch") is not None:
+        import torch
+
+        torch.set_num_threads(1)
 
 
 @pytest.fixture
