@@ -118,8 +118,8 @@ def saving_words(one: Confirmation) -> str:
         else:
             parts.append(f"It takes {format_size(-one.measured_saving_bytes)} more")
     if one.predicted_saving_bytes is not None:
-        word = "predicted" if parts else "Predicted"
-        parts.append(f"{word}: {format_size(one.predicted_saving_bytes)}")
+        predicted = format_size(one.predicted_saving_bytes)
+        parts.append(f"predicted: {predicted}" if parts else f"It was to save {predicted}")
     return "; ".join(parts) + "." if parts else ""
 
 

@@ -94,7 +94,7 @@ def _lengths(report: DataReport) -> Section:
     bars = []
     whole = report.lengths.count
     for bar in report.lengths.bars(BARS):
-        note = f"{format_count(bar.number)} {percent(bar.number / whole):>6}"
+        note = f"{format_count(bar.number)}, {percent(bar.number / whole):>5}"
         over = limit is not None and bar.low >= limit
         bars.append(ChartBar(f"{bar.low:,} to {bar.high:,}", bar.number, note, over))
     marked = any(bar.marked for bar in bars)
