@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.errors import OomdoctorError
 from oomdoctor.model.enums import Safety, Truth
 from oomdoctor.model.plan import Patch, Prescription, Saving
+from oomdoctor.reason.spelling import is_spelled, patches_of
 from oomdoctor.record import dataclass
 from oomdoctor.rules.evaluate import condition_verdict, expression_value
 
@@ -23,23 +24,8 @@ LEAST_PROBABILITY = 0.08
 """A cause below this is listed, but nothing is prescribed for it."""
 
 _SAFETY = {Safety.SAFE: 0, Safety.CHANGES_SPEED: 1, Safety.CHANGES_MATH: 2, Safety.NEEDS_CODE: 3}
-# What people start with when a config in one of these dialects has no patch of its own.
-_ALIASES = {
-    "trl": ("trl", "hf_trainer"),
-    "unsloth": ("unsloth", "trl", "hf_trainer", "python"),
-    "diffusers": ("diffusers", "python"),
-    "nanogpt": ("nanogpt", "python"),
-    "transformers": ("hf_trainer",),
-    "python": ("python", "trl", "hf_trainer"),
-    "shell": ("cli", "hf_trainer", "vllm"),
-    "notes": ("hf_trainer", "python"),
-    "plain": ("python",),
-    "hf_trainer": ("hf_trainer", "trl"),
-}
-# Engines and the spellings that they take; a flag of one engine is no advice for another.
-_ENGINES = {"vllm": ("vllm", "trl", "python"), "sglang": ("sglang", "python")}
-_ENGINE_FLAGS = frozenset({"vllm", "sglang"})
-_LIKELY = ("hf_trainer", "trl", "python", "deepspeed", "accelerate", "axolotl", "vllm")
+# Who runs: where one of these is not known, advice that asks for it may be for another program.
+_PROGRAM = frozenset({"job.framework", "serve.engine", "oom.library"})
 # Phases in which the training batch is not on the device.
 _NOT_TRAINING = ("eval", "generate", "save", "merge", "load", "resume", "import")
 _TRAIN_BATCH_KEYS = frozenset(
@@ -80,12 +66,13 @@ def prescribe(
         if fix.in_force is not None and _truth(fix.in_force, book) is Truth.TRUE:
             suppressed.append(f"already in force: {fix.title}")
             continue
-        patches = _patches(fix, book, readings)
+        patches = patches_of(fix, book, readings)
         if patches is None:
             suppressed.append(f"already in force: {fix.title}")
             continue
         prescription = _prescription(finding.cause, rule, fix, book, patches)
-        made[fix.id] = (_order(prescription, weight[fix.id], book), prescription)
+        order = _order(prescription, weight[fix.id], book, is_ours=_is_ours(fix, book))
+        made[fix.id] = (order, prescription)
     ordered = sorted(made.values(), key=lambda pair: (pair[0], pair[1].fix_id))
     return Plan(
         prescriptions=tuple(prescription for _, prescription in ordered),
@@ -103,7 +90,7 @@ def prescriptions_of(
             continue
         if fix.in_force is not None and _truth(fix.in_force, book) is Truth.TRUE:
             continue
-        patches = _patches(fix, book, readings)
+        patches = patches_of(fix, book, readings)
         if patches is not None:
             made.append(_prescription("", rule, fix, book, patches))
     return tuple(made)
@@ -137,7 +124,14 @@ def _applies(
     """Say whether what a fix needs holds; it may be unknown for the speaking rule alone."""
     truth = Truth.TRUE if fix.needs is None else _truth(fix.needs, book)
     holds = truth is Truth.TRUE or (truth is Truth.UNKNOWN and not is_sibling)
-    return holds and _is_spelled(fix, book, readings)
+    return holds and is_spelled(fix, book, readings)
+
+
+def _is_ours(fix: Fix, book: FactBook) -> bool:
+    """Say whether a fix is for the program at hand; not known is no."""
+    if fix.needs is None or _truth(fix.needs, book) is Truth.TRUE:
+        return True
+    return not _PROGRAM & condition_verdict(fix.needs, book).missing
 
 
 def _truth(condition: Condition, book: FactBook) -> Truth:
@@ -201,85 +195,13 @@ def _sufficient(saving: Saving | None, book: FactBook) -> bool | None:
     return False if static.value - static.slack - saving.high_bytes > capacity else None
 
 
-def _patches(
-    fix: Fix, book: FactBook, readings: Sequence[ConfigReading]
-) -> tuple[Patch, ...] | None:
-    """Spell the change for the given configs; None where they hold all of it already."""
-    if not fix.patch:
-        return ()
-    from oomdoctor.rules.settings import filled
+def _order(
+    prescription: Prescription, weight: float, book: FactBook, *, is_ours: bool
+) -> tuple[float, ...]:
+    """Sort by cause, then quality, then time, then bytes; what misses the phase goes last.
 
-    written = tuple(name for name in _dialects_of(readings, fix) if _takes(name, book))
-    names = written or _likely_dialects(fix, book)
-    try:
-        found = {name: filled(fix.patch[name], book) for name in (*names, *_environment(fix))}
-    except OomdoctorError:
-        return ()
-    settings = {name: keys for name, keys in found.items() if keys}
-    if not readings:
-        return _as_settings(settings)
-    from oomdoctor.configs.patch import patch
-
-    try:
-        made = patch(readings, settings) if settings else ()
-    except Exception:  # noqa: BLE001 - a file that cannot be edited still gets its settings named
-        return _as_settings(settings)
-    return None if written and settings and not made else made
-
-
-def _is_spelled(fix: Fix, book: FactBook, readings: Sequence[ConfigReading]) -> bool:
-    """Say whether the versions in use take what a fix sets in the dialect of the given configs."""
-    names = _dialects_of(readings, fix) if fix.patch else ()
-    if not names:
-        return True
-    from oomdoctor.facts.argument_versions import are_taken
-
-    return any(are_taken(name, fix.patch[name], book) for name in names)
-
-
-def _as_settings(settings: Mapping[str, Mapping[str, object]]) -> tuple[Patch, ...]:
-    return tuple(Patch(dialect=name, settings=keys) for name, keys in settings.items())
-
-
-def _dialects_of(readings: Sequence[ConfigReading], fix: Fix) -> tuple[str, ...]:
-    """Return the spellings of a fix that the given configs take."""
-    from oomdoctor.configs.names import TRL_CONFIGS
-
-    wanted: dict[str, None] = {}
-    for reading in readings:
-        names = _ALIASES.get(reading.dialect, (reading.dialect,))
-        calls_trl = any(f"{name}(" in reading.text for name in TRL_CONFIGS)
-        if reading.dialect == "python" and not calls_trl:
-            names = ("python", "hf_trainer", "trl")
-        found = next((name for name in names if name in fix.patch), None)
-        if found is not None:
-            wanted[found] = None
-    return tuple(wanted)
-
-
-def _likely_dialects(fix: Fix, book: FactBook) -> tuple[str, ...]:
-    """Return the spelling of the likely framework, where no config takes the fix."""
-    first = str(book.value("job.framework") or "")
-    names = (*_ALIASES.get(first, (first,)), *_LIKELY, *sorted(fix.patch))
-    names = tuple(name for name in names if _takes(name, book))
-    found = next((name for name in names if name in fix.patch and name != "env"), None)
-    return () if found is None else (found,)
-
-
-def _takes(name: str, book: FactBook) -> bool:
-    """Say whether the engine at hand takes settings in that spelling."""
-    engine = book.value("serve.engine")
-    return (
-        name not in _ENGINE_FLAGS or not isinstance(engine, str) or name in _ENGINES.get(engine, ())
-    )
-
-
-def _environment(fix: Fix) -> tuple[str, ...]:
-    return ("env",) if "env" in fix.patch else ()
-
-
-def _order(prescription: Prescription, weight: float, book: FactBook) -> tuple[float, ...]:
-    """Sort by cause, then quality, then time, then bytes; what misses the phase goes last."""
+    What may be for another program stands behind what is for any.
+    """
     likely = prescription.saving.likely_bytes if prescription.saving else 0
     changes = prescription.quality != "none" or prescription.safety is Safety.CHANGES_MATH
     return (
@@ -287,6 +209,7 @@ def _order(prescription: Prescription, weight: float, book: FactBook) -> tuple[f
         -round(weight, 2),
         float(changes),
         float(prescription.sufficient is False),
+        float(not is_ours),
         prescription.time_factor,
         float(_SAFETY[prescription.safety]),
         -likely / max(prescription.time_factor, 0.01),

@@ -65,6 +65,22 @@ def test_what_a_fix_of_the_speaking_rule_needs_may_be_unknown() -> None:
     assert ids(plan(one_rule(fix("x", needs="oom.caught")))) == ["x"]
 
 
+@pytest.mark.parametrize(
+    "needs",
+    ["job.framework == 'vllm'", "serve.engine == 'ollama'", "oom.library == 'xla'"],
+)
+def test_advice_for_a_program_that_may_be_another_comes_after_what_is_for_any(needs: str) -> None:
+    fixes = (fix("theirs", needs=needs), fix("slow", time_factor=1.3))
+
+    assert ids(plan(one_rule(*fixes))) == ["slow", "theirs"]
+
+
+def test_advice_that_waits_for_a_version_or_a_card_keeps_its_place() -> None:
+    fixes = (fix("quick", needs="gpu.compute_capability >= '8.0'"), fix("slow", time_factor=1.3))
+
+    assert ids(plan(one_rule(*fixes))) == ["quick", "slow"]
+
+
 def test_a_fix_in_force_is_listed_as_suppressed() -> None:
     facts = book(oom__seen=True, alloc__expandable_segments=True)
 
