@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from oomdoctor.errors import InputError
 from oomdoctor.growth.findings import findings
 from oomdoctor.growth.verdict import Level
-from oomdoctor.recorder.bundle import is_alive, moment_of, started_of
-from oomdoctor.recorder.places import EVENTS_FILE, PROCESSES, RUN_FILE, SAMPLES_FILE, parsed
+from oomdoctor.recorder.bundle import is_alive, moment_of, read_told, started_of
+from oomdoctor.recorder.places import EVENTS_FILE, PROCESSES, SAMPLES_FILE
+from oomdoctor.recorder.shapes import MESSAGE, SAMPLE, message_of
 from oomdoctor.render.watch_words import duration, headline
 from oomdoctor.units import format_count
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from oomdoctor.growth.book import Book
     from oomdoctor.growth.findings import Finding
+    from oomdoctor.recorder.shapes import Shape
 
 News: TypeAlias = "tuple[str | None, dict[str, Any]]"
 RUNNING = "running"
@@ -71,22 +73,22 @@ class BundleSource:
 
     def run(self) -> dict[str, Any]:
         """Return run.json; empty where it cannot be read."""
-        with suppress(OSError, ValueError):
-            told = parsed((self.folder / RUN_FILE).read_text(encoding="utf-8"))
-            return told if isinstance(told, dict) else {}
-        return {}
+        try:
+            return read_told(self.folder)
+        except InputError:
+            return {}
 
     def news(self) -> Iterator[News]:
         """Yield the lines that were added: of a process with its key, of samples without one."""
-        for message in self._tail(self.folder / SAMPLES_FILE).lines():
+        for message in self._tail(self.folder / SAMPLES_FILE, SAMPLE).lines():
             yield None, message
         for path in sorted((self.folder / PROCESSES).glob(f"*/{EVENTS_FILE}")):
-            for message in self._tail(path).lines():
+            for message in self._tail(path, MESSAGE).lines():
                 message.setdefault("pid", _pid_of(path.parent.name))
                 yield path.parent.name, message
 
-    def _tail(self, path: Path) -> Tail:
-        return self._tails.setdefault(path, Tail(path))
+    def _tail(self, path: Path, shape: Shape) -> Tail:
+        return self._tails.setdefault(path, Tail(path, shape))
 
 
 def replayed(news: Sequence[News], book: Book) -> tuple[str, ...]:
@@ -118,10 +120,11 @@ def _told(found: Finding, seconds: float, book: Book) -> str:
 class Tail:
     """A file of JSON lines that grows; a line that is not whole yet waits for the next look."""
 
-    def __init__(self, path: Path) -> None:
-        """Begin at its start."""
+    def __init__(self, path: Path, shape: Shape) -> None:
+        """Begin at its start; what has a value that its shape does not allow is left out."""
         self.has_more = False
         self._path = path
+        self._shape = shape
         self._at = 0
 
     def lines(self) -> list[dict[str, Any]]:
@@ -137,13 +140,8 @@ class Tail:
         self.has_more = len(data) == _MOST_READ
         whole = data.rfind(b"\n") + 1
         self._at += whole
-        found = []
-        for line in data[:whole].splitlines():
-            with suppress(ValueError):
-                message = parsed(line)
-                if isinstance(message, dict):
-                    found.append(message)
-        return found
+        found = (message_of(line, self._shape) for line in data[:whole].splitlines())
+        return [one for one in found if one is not None]
 
 
 def _pid_of(name: str) -> int | None:

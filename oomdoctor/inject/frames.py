@@ -67,6 +67,6 @@ def _is_ours(code: CodeType) -> bool:
     return os.path.abspath(code.co_filename).startswith(HERE + os.sep)
 
 
-def _add(found: Frames, code: CodeType, line: int) -> None:
+def _add(found: Frames, code: CodeType, line: int | None) -> None:
     if not _is_ours(code):
-        found.append((code.co_filename, code.co_name, line))
+        found.append((code.co_filename, code.co_name, line or 0))

@@ -45,16 +45,10 @@ def host_peak(run: Run) -> Peak | None:
     limit = host_limit(run)
     known = [one.job_bytes for one in run.samples]
     together = max((one for one in known if one is not None), default=0)
-    seen = (
-        int(one["peak_rss_bytes"])
-        for sample in run.samples
-        for one in sample.processes
-        if isinstance(one.get("peak_rss_bytes"), int)
-    )
+    seen = (one.get("peak_rss_bytes") or 0 for sample in run.samples for one in sample.processes)
     told = (one.host_bytes or 0 for process in run.processes for one in process.phases)
     largest = run.told.get("largest_process_bytes")
-    ends = [largest] if isinstance(largest, int) else []
-    highest = max((together, *seen, *told, *ends), default=0)
+    highest = max((together, *seen, *told, largest or 0), default=0)
     return Peak(highest, limit_bytes=limit) if highest else None
 
 
@@ -64,12 +58,12 @@ def host_limit(run: Run) -> int | None:
     Of the machine's memory others have their part.
     """
     limits = [one.host.get("cgroup_limit_bytes") for one in run.samples]
-    return min((one for one in limits if isinstance(one, int)), default=None)
+    return min((one for one in limits if one is not None), default=None)
 
 
 def least_available(run: Run) -> Peak | None:
     """Return the least memory of the machine that was available, of all there is."""
-    known = [one.host for one in run.samples if isinstance(one.host.get("available_bytes"), int)]
+    known = [one.host for one in run.samples if one.host.get("available_bytes") is not None]
     least = min(known, key=lambda one: one["available_bytes"], default=None)
     if least is None:
         return None
@@ -82,10 +76,9 @@ def card_bytes(run: Run) -> int | None:
     known = [one for one in told if one is not None]
     if known:
         return min(known)
-    machine = run.told.get("machine")
-    cards = machine.get("cards") if isinstance(machine, dict) else None
-    sizes = [one.get("total_bytes") for one in cards] if isinstance(cards, list) else []
-    return min((one for one in sizes if isinstance(one, int)), default=None)
+    cards = (run.told.get("machine") or {}).get("cards") or ()
+    sizes = [one.get("total_bytes") for one in cards]
+    return min((one for one in sizes if one is not None), default=None)
 
 
 def steps(run: Run) -> int | None:

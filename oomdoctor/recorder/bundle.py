@@ -3,12 +3,12 @@
     run = read_bundle(Path(".oomdoctor/runs/20260114-093012-train"))
     run.outcome.word, run.processes[0].steps[-1].peak_allocated_bytes
 
-A line that is no object (half written, damaged) is left out and counted.
+A line that is no object (half written, damaged) or has a value of another kind than it must have is
+left out and counted; so is such an entry of run.json, and told.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,12 +16,22 @@ from oomdoctor.errors import InputError, Location
 from oomdoctor.probe import processes as live
 from oomdoctor.record import dataclass, field
 from oomdoctor.recorder.hearing import process_of
-from oomdoctor.recorder.places import EVENTS_FILE, PROCESSES, RUN_FILE, SAMPLES_FILE, finite, parsed
+from oomdoctor.recorder.places import (
+    EVENTS_FILE,
+    PROCESSES,
+    RUN_FILE,
+    SAMPLES_FILE,
+    content_of,
+    finite,
+    parsed,
+)
+from oomdoctor.recorder.shapes import MESSAGE, RUN, SAMPLE, message_of, misfits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from oomdoctor.recorder.shapes import Shape
     from oomdoctor.recorder.told import Process
 
     Message: TypeAlias = dict[str, Any]
@@ -44,18 +54,18 @@ class Sample:
     @property
     def job_bytes(self) -> int | None:
         """What all processes hold on the host; None where shared pages may be counted twice."""
-        known = [one.get("pss_bytes") for one in self.processes]
-        if known and all(isinstance(one, int) for one in known):
-            return sum(one for one in known if isinstance(one, int))
-        if len(self.processes) == 1:
-            found = self.processes[0].get("rss_bytes")
-            return found if isinstance(found, int) else None
-        return None
+        told = (one.get("pss_bytes") for one in self.processes)
+        known = [one for one in told if one is not None]
+        if known and len(known) == len(self.processes):
+            return sum(known)
+        return self.processes[0].get("rss_bytes") if len(self.processes) == 1 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """A run; `told` is run.json, `skipped` counts lines that could not be read.
+
+    `misfits` say which entries of run.json were left out, and why.
 
     `alive` says that it is still recorded. Without an end that is told, its recorder was killed.
     """
@@ -65,6 +75,7 @@ class Run:
     processes: tuple[Process, ...] = ()
     samples: tuple[Sample, ...] = ()
     skipped: int = 0
+    misfits: tuple[str, ...] = ()
     alive: bool = False
 
     @property
@@ -75,8 +86,7 @@ class Run:
     @property
     def command(self) -> tuple[str, ...]:
         """The words of the command."""
-        given = self.told.get("command")
-        return tuple(map(str, given)) if isinstance(given, list) else ()
+        return tuple(self.told.get("command") or ())
 
     @property
     def started(self) -> float | None:
@@ -99,12 +109,12 @@ class Run:
     @property
     def exit_code(self) -> int | None:
         """The exit code as a shell tells it."""
-        return self._whole("exit_code")
+        return self.told.get("exit_code")
 
     @property
     def signal(self) -> int | None:
         """The signal that ended the command itself."""
-        return self._whole("signal")
+        return self.told.get("signal")
 
     @property
     def working(self) -> tuple[Process, ...]:
@@ -114,30 +124,31 @@ class Run:
 
     def kills(self, where: str) -> int | None:
         """Return how many processes the kernel killed for memory: ON_MACHINE, or IN_GROUP."""
-        given = self.told.get("kernel_kills")
-        found = given.get(where) if isinstance(given, dict) else None
-        return found if isinstance(found, int) else None
+        found: int | None = (self.told.get("kernel_kills") or {}).get(where)
+        return found
 
     def pids(self) -> frozenset[int]:
         """Return the numbers of all processes that are known to belong to the run."""
         seen = {one.get("pid") for sample in self.samples for one in sample.processes}
-        own = self.told.get("process")
         seen |= {one.pid for one in self.processes}
-        seen.add(own.get("pid") if isinstance(own, dict) else None)
-        return frozenset(one for one in seen if isinstance(one, int))
+        seen.add((self.told.get("process") or {}).get("pid"))
+        return frozenset(one for one in seen if one is not None)
 
-    def _whole(self, key: str) -> int | None:
-        found = self.told.get(key)
-        return found if isinstance(found, int) else None
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What of the bundle could not be read, in words."""
+        lines = f"{self.skipped} damaged lines of the bundle were left out."
+        entries = (f"{RUN_FILE}: {one}; this was left out." for one in self.misfits)
+        return (*entries, *((lines,) if self.skipped else ()))
 
 
 def read_bundle(folder: Path) -> Run:
     """Read a bundle, finished or not; InputError where it is none."""
-    told = read_told(folder)
+    told, wrong = _told(folder)
     samples, skipped = _samples(folder)
     found = []
     for path in sorted((folder / PROCESSES).glob(f"*/{EVENTS_FILE}")):
-        lines, left_out = _lines(path)
+        lines, left_out = _lines(path, MESSAGE)
         skipped += left_out
         if lines:
             found.append(process_of(path.parent.name, lines))
@@ -147,6 +158,7 @@ def read_bundle(folder: Path) -> Run:
         processes=tuple(sorted(found, key=lambda one: one.key)),
         samples=samples,
         skipped=skipped,
+        misfits=wrong,
         alive=is_alive(told),
     )
 
@@ -157,7 +169,7 @@ def messages_of(run: Run) -> list[tuple[float, str | None, Message]]:
     Samples have no key.
     """
     found: list[tuple[float, str | None, Message]] = []
-    for _, sample in _lines(run.folder / SAMPLES_FILE)[0]:
+    for _, sample in _lines(run.folder / SAMPLES_FILE, SAMPLE)[0]:
         found.append((moment_of(None, sample, run.started), None, sample))
     for process in run.processes:
         found += [(moment, process.key, one) for moment, one in told_by(run, process)]
@@ -166,7 +178,7 @@ def messages_of(run: Run) -> list[tuple[float, str | None, Message]]:
 
 def told_by(run: Run, process: Process) -> list[tuple[float, Message]]:
     """Return what one process told, with its moment (seconds after the start of the run)."""
-    lines, _ = _lines(run.folder / PROCESSES / process.key / EVENTS_FILE)
+    lines, _ = _lines(run.folder / PROCESSES / process.key / EVENTS_FILE, MESSAGE)
     for _, message in lines:
         message.setdefault("pid", process.pid)
     return [(moment_of(process.key, one, run.started), one) for _, one in lines]
@@ -181,7 +193,12 @@ def moment_of(key: str | None, message: Message, started: float | None) -> float
 
 
 def read_told(folder: Path) -> Message:
-    """Return run.json; InputError where it is none."""
+    """Return what run.json tells; InputError where it is none."""
+    return _told(folder)[0]
+
+
+def _told(folder: Path) -> tuple[Message, tuple[str, ...]]:
+    """Return run.json, and which of its entries were left out, and why."""
     place = Location(path=str(folder / RUN_FILE))
     try:
         told = parsed((folder / RUN_FILE).read_text(encoding="utf-8"))
@@ -191,7 +208,12 @@ def read_told(folder: Path) -> Message:
         raise InputError(f"this is no file of a run: {error}", location=place) from error
     if not isinstance(told, dict):
         raise InputError("this is no file of a run: no object", location=place)
-    return told
+    wrong = {
+        name: next(misfits({name: value}, RUN))
+        for name, value in told.items()
+        if any(misfits({name: value}, RUN))
+    }
+    return {name: told[name] for name in told if name not in wrong}, tuple(wrong.values())
 
 
 def is_alive(told: Mapping[str, Any]) -> bool:
@@ -199,52 +221,39 @@ def is_alive(told: Mapping[str, Any]) -> bool:
     recorder = told.get("recorder")
     if told.get("ended") is not None or not isinstance(recorder, dict):
         return False
-    found = live.stat(recorder["pid"]) if isinstance(recorder.get("pid"), int) else None
+    found = None if recorder.get("pid") is None else live.stat(recorder["pid"])
     return found is not None and recorder.get("start") in (None, found.start_ticks)
 
 
 def _samples(folder: Path) -> tuple[tuple[Sample, ...], int]:
-    lines, skipped = _lines(folder / SAMPLES_FILE)
+    lines, skipped = _lines(folder / SAMPLES_FILE, SAMPLE)
     found = []
     for number, one in lines[:_MOST_SAMPLES]:
-        host = one.get("host")
         found.append(
             Sample(
-                t=_seconds(one.get("t")),
+                t=finite(one.get("t")) or 0.0,
                 line=number,
-                host=host if isinstance(host, dict) else {},
-                processes=_mappings(one.get("processes")),
-                devices=_mappings(one.get("devices")),
+                host=one.get("host") or {},
+                processes=tuple(one.get("processes") or ()),
+                devices=tuple(one.get("devices") or ()),
             )
         )
     return tuple(found), skipped
 
 
-def _lines(path: Path) -> tuple[list[tuple[int, Message]], int]:
+def _lines(path: Path, shape: Shape) -> tuple[list[tuple[int, Message]], int]:
     """Return the objects of a file with their lines, and how many lines were none."""
-    try:
-        data = path.read_bytes() if path.is_file() else b""
-    except OSError:
-        return [], 0
     found: list[tuple[int, Message]] = []
     skipped = 0
-    for number, line in enumerate(data.split(b"\n"), start=1):
-        one = None
-        with suppress(ValueError):
-            one = parsed(line) if line.strip() else None
-        if isinstance(one, dict):
-            found.append((number, one))
-        elif line.strip():
+    for number, line in enumerate(content_of(path).split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        one = message_of(line, shape)
+        if one is None:
             skipped += 1
+        else:
+            found.append((number, one))
     return found, skipped
-
-
-def _seconds(value: object) -> float:
-    return finite(value) or 0.0
-
-
-def _mappings(value: object) -> tuple[Message, ...]:
-    return tuple(one for one in value if isinstance(one, dict)) if isinstance(value, list) else ()
 
 
 def started_of(told: Mapping[str, Any]) -> float | None:

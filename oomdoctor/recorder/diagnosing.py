@@ -97,9 +97,8 @@ def parts_of(run: Run) -> tuple[list[str], list[str]]:
 
 def _as_named(run: Run, copy: Path) -> Path:
     """Return the file that the command named, as long as it is what was copied."""
-    given = run.told.get("configs")
-    for one in given if isinstance(given, list) else ():
-        if isinstance(one, dict) and one.get("name") == copy.name:
+    for one in run.told.get("configs") or ():
+        if one.get("name") == copy.name:
             path = Path(str(run.told.get("folder"))) / str(one.get("path"))
             with suppress(OSError, ValueError):
                 if path.is_file() and path.read_bytes() == copy.read_bytes():
@@ -109,10 +108,11 @@ def _as_named(run: Run, copy: Path) -> Path:
 
 def join_output(run: Run) -> None:
     """Put the output in one file where nobody came to that: its copier was killed."""
-    parts = sorted(run.folder.glob("output.*.part"))
-    if parts and not run.alive:
+    output = run.folder / OUTPUT_FILE
+    parts = [one for one in sorted(run.folder.glob("output.*.part")) if one.is_file()]
+    if parts and not run.alive and (output.is_file() or not output.exists()):
         data = read_output(run.folder)
-        (run.folder / OUTPUT_FILE).write_bytes(data)
+        output.write_bytes(data)
         for one in parts:
             one.unlink()
 
@@ -136,8 +136,7 @@ def _add_recorded(gathered: Gathered, run: Run, outcome: Outcome) -> None:
     if not rises and not any(one.key.startswith("growth.") for one in gathered.facts):
         gathered.facts += series
     gathered.artifacts += quoting.artifacts
-    if run.skipped:
-        gathered.notes.append(f"{run.folder}: {run.skipped} damaged lines were left out")
+    gathered.notes += run.left_out
 
 
 def _add_snapshot(gathered: Gathered, run: Run, outcome: Outcome) -> None:

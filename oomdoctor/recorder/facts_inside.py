@@ -13,7 +13,7 @@ from oomdoctor.recorder.balance import card_bytes
 from oomdoctor.recorder.bundle import messages_of
 from oomdoctor.recorder.facts_job import job_facts
 from oomdoctor.recorder.outcome import SUCCEEDED
-from oomdoctor.recorder.places import PROCESSES, parsed
+from oomdoctor.recorder.places import PROCESSES, content_of, parsed
 from oomdoctor.recorder.quoting import seen
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def _versions(run: Run, process: Process, quoting: Quoting) -> Iterator[Fact]:
     for oom in process.ooms:
         if oom.folder is not None:
             path = run.folder / PROCESSES / process.key / oom.folder / "versions.json"
-            with suppress(OSError, ValueError):
-                told = parsed(path.read_text(encoding="utf-8"))
+            with suppress(ValueError):
+                told = parsed(content_of(path))
                 if isinstance(told, dict):
                     found.update({str(name): str(one) for name, one in told.items()})
     known = specs()

@@ -13,7 +13,7 @@ from oomdoctor.configs.reader import read_config
 from oomdoctor.errors import OomdoctorError
 from oomdoctor.facts.registry import specs
 from oomdoctor.model.core import Quote
-from oomdoctor.recorder.places import PROCESSES, parsed
+from oomdoctor.recorder.places import PROCESSES, content_of, parsed
 from oomdoctor.recorder.quoting import seen
 
 if TYPE_CHECKING:
@@ -77,9 +77,9 @@ class _Arguments:
     def read(cls, path: Path) -> _Arguments | None:
         """Return what a file holds; None without one that can be read."""
         try:
-            text = path.read_text(encoding="utf-8", errors="replace")
+            text = content_of(path).decode(errors="replace")
             told = parsed(text)
-        except (OSError, ValueError):
+        except ValueError:
             return None
         return cls(path, text, told) if isinstance(told, dict) else None
 

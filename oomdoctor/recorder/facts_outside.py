@@ -37,9 +37,8 @@ def facts_outside(run: Run, outcome: Outcome, quoting: Quoting) -> Iterator[Fact
     last = next((one for one in reversed(run.samples) if one.host), None)
     if last is not None:
         yield from _host(last, quoting)
-    machine = run.told.get("machine")
-    mode = machine.get("overcommit_mode") if isinstance(machine, dict) else None
-    if isinstance(mode, int):
+    mode = (run.told.get("machine") or {}).get("overcommit_mode")
+    if mode is not None:
         strict = mode == _STRICT
         yield holds("host.overcommit_strict", quoting.run("overcommit_mode"), value=strict)
     yield from _address_space(run, quoting)
@@ -100,8 +99,7 @@ def _end(run: Run, outcome: Outcome, quoting: Quoting) -> Iterator[Fact]:
 
 def _ended_by(run: Run) -> str | None:
     """Return who asked for the end, as far as signal and sender tell."""
-    given = run.told.get("signals")
-    for one in given if isinstance(given, list) else ():
+    for one in run.told.get("signals") or ():
         if one.get("signal") == signal.SIGHUP:
             return "hang-up"
         if one.get("sender") == _TIMER:

@@ -138,7 +138,7 @@ class _Maker:
     def _oom(self, t: float, line: int, message: Message) -> None:
         self._dumps += 1
         main = message.get("main_frames") if message.get("thread") else None
-        frames = [*(message.get("frames") or ()), *(main or ())]
+        frames = (*(message.get("frames") or ()), *(main or ()))
         text, name = message.get("text"), message.get("name")
         self._ooms.append(
             OutOfMemory(
@@ -156,7 +156,7 @@ class _Maker:
                 phase=self._base.phase,
                 step=_whole(message.get("step")),
                 text=text if isinstance(text, str) else None,
-                frames=tuple(_frame(one) for one in frames if len(one) == 3),
+                frames=tuple((path, function, line) for path, function, line in frames),
                 folder=f"oom-{self._dumps}",
                 rows=_whole(message.get("rows")),
                 longest=_whole(message.get("longest")),
@@ -171,15 +171,10 @@ class _Maker:
                 line=line,
                 exception=str(message.get("exception")),
                 text=str(message.get("text") or ""),
-                causes=tuple(map(str, message.get("causes") or ())),
+                causes=tuple(message.get("causes") or ()),
                 thread=bool(message.get("thread")),
             )
         )
-
-
-def _frame(given: Sequence[Any]) -> tuple[str, str, int]:
-    path, function, line = given
-    return str(path), str(function), _whole(line) or 0
 
 
 def _highest(*values: int | None) -> int | None:

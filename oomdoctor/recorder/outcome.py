@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from oomdoctor.lab.endings import signal_name
 from oomdoctor.record import NamedTuple
 from oomdoctor.recorder.bundle import IN_GROUP, ON_MACHINE
-from oomdoctor.recorder.places import KERNEL_FILE
+from oomdoctor.recorder.places import KERNEL_FILE, content_of
 from oomdoctor.units import format_size
 
 if TYPE_CHECKING:
@@ -154,10 +154,7 @@ def _is_killed(run: Run) -> bool:
 
 
 def _victims(folder: Path) -> Iterator[int]:
-    try:
-        text = (folder / KERNEL_FILE).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return
+    text = content_of(folder / KERNEL_FILE).decode(errors="replace")
     yield from (int(found) for found in _VICTIM.findall(text))
 
 
@@ -188,8 +185,7 @@ def _by_signal(run: Run) -> Outcome | None:
     if number is None and code is not None and _A_SHELLS < code <= _A_SHELLS + 64:
         number = code - _A_SHELLS
     sent = _sent(run)
-    silent = isinstance(run.told.get("silence"), dict)
-    if silent and (number is not None or sent):
+    if run.told.get("silence") and (number is not None or sent):
         return Outcome(HUNG, f"{_silence(run)}; then {sent or signal_name(number or 0)} ended it")
     if sent and (number is None or number in _ASKED):
         return Outcome(INTERRUPTED, sent)
@@ -209,8 +205,7 @@ def _by_number(run: Run, number: int) -> Outcome:
 
 def _sent(run: Run) -> str:
     """Say which signal was sent to the run that asks for an end, and by whom."""
-    given = run.told.get("signals")
-    asked = [one for one in given if one.get("signal") in _ASKED] if isinstance(given, list) else []
+    asked = [one for one in run.told.get("signals") or () if one.get("signal") in _ASKED]
     if not asked:
         return ""
     first: dict[str, Any] = asked[0]
@@ -220,10 +215,10 @@ def _sent(run: Run) -> str:
 
 def _silence(run: Run) -> str:
     found = run.told.get("silence")
-    if not isinstance(found, dict):
+    if not found:
         return "it printed nothing and made no step"
     how = "its processes worked meanwhile" if found.get("worked") else "its processes waited"
-    return f"it printed nothing and made no step for {found.get('seconds', 0):.0f} s; {how}"
+    return f"it printed nothing and made no step for {found.get('seconds') or 0:.0f} s; {how}"
 
 
 def _crashed(run: Run) -> Outcome:

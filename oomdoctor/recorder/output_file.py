@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from oomdoctor.recorder.places import OUTPUT_FILE
+from oomdoctor.recorder.places import OUTPUT_FILE, content_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,10 +82,7 @@ class OutputFile:
 
 def read_output(folder: Path, *, part_bytes: int = PART_BYTES) -> bytes:
     """Return all that is kept of what a command printed, finished or not."""
-    try:
-        head = (folder / OUTPUT_FILE).read_bytes()
-    except OSError:
-        head = b""
+    head = content_of(folder / OUTPUT_FILE)
     return b"".join([head, *_after_the_head(_parts(folder), part_bytes)])
 
 
@@ -105,10 +102,7 @@ def _after_the_head(parts: list[tuple[int, Path]], part_bytes: int) -> list[byte
         return []
     left_out = (parts[0][0] - 1) * part_bytes
     pieces = [_LEFT_OUT % left_out] if left_out else []
-    for _, path in parts:
-        with suppress(OSError):
-            pieces.append(path.read_bytes())
-    return pieces
+    return [*pieces, *(content_of(path) for _, path in parts)]
 
 
 def _parts(folder: Path) -> list[tuple[int, Path]]:

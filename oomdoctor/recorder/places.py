@@ -131,6 +131,14 @@ def parsed(text: str | bytes) -> Json:
         raise ValueError("nested too deep") from error
 
 
+def content_of(path: Path) -> bytes:
+    """Return what a file of a bundle holds; nothing without one: a pipe would be waited for."""
+    try:
+        return path.read_bytes() if path.is_file() else b""
+    except OSError:
+        return b""
+
+
 def finite(value: object) -> float | None:
     """Return a number of a bundle that can be reckoned with; None for any other value."""
     if not isinstance(value, (int, float)):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.model.core import Artifact, Fact, Quote
 from oomdoctor.model.enums import Origin
-from oomdoctor.recorder.places import EVENTS_FILE, PROCESSES, RUN_FILE, SAMPLES_FILE
+from oomdoctor.recorder.places import EVENTS_FILE, PROCESSES, RUN_FILE, SAMPLES_FILE, content_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,11 +74,7 @@ class Quoting:
 
     def _lines(self, path: Path) -> list[str]:
         if path not in self._texts:
-            try:
-                text = path.read_text(encoding="utf-8", errors="replace")
-            except OSError:
-                text = ""
-            self._texts[path] = text.split("\n")
+            self._texts[path] = content_of(path).decode(errors="replace").split("\n")
         return self._texts[path]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oomdoctor.growth.verdict import Level
 from oomdoctor.recorder import balance
@@ -173,18 +173,17 @@ def _end(process: Process) -> str:
 
 def _happened(run: Run) -> Iterator[str]:
     """Yield silences and signals."""
-    silences = [*_listed(run.told.get("silences")), *_listed([run.told.get("silence")])]
-    for one in silences:
+    last = run.told.get("silence")
+    for one in (*(run.told.get("silences") or ()), *((last,) if last else ())):
         seconds = one.get("seconds")
         worked = "worked" if one.get("worked") else "waited"
-        length = duration(float(seconds)) if isinstance(seconds, (int, float)) else "long"
+        length = "long" if seconds is None else duration(seconds)
         yield f"Nothing was printed and no step was made for {length}; its processes {worked}."
-        waits = sorted(
-            {str(row["waits_in"]) for row in _listed(one.get("processes")) if row.get("waits_in")}
-        )
+        rows = one.get("processes") or ()
+        waits = sorted({row["waits_in"] for row in rows if row.get("waits_in")})
         if waits:
             yield f"They waited in the kernel's {', '.join(waits[:4])}."
-    for one in _listed(run.told.get("signals")):
+    for one in run.told.get("signals") or ():
         by = "the terminal" if one.get("terminal") else one.get("sender") or "another process"
         passed = "was passed on" if one.get("passed_on") else "reached the command, too"
         yield f"At {one.get('t')} s signal {one.get('signal')} came from {by} and {passed}."
@@ -200,12 +199,7 @@ def _notes(examined: Examined) -> Iterator[str]:
         yield "Its end is not told: the recorder was killed first, or could not write (disk full?)."
     if not run.processes:
         yield "No Python process that imports torch told anything from inside."
-    if run.skipped:
-        yield f"{run.skipped} damaged lines of the bundle were left out."
-
-
-def _listed(value: object) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    yield from run.left_out
 
 
 def _size(values: Iterator[int | None]) -> str:

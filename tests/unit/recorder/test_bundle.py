@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from oomdoctor.errors import InputError
 from oomdoctor.recorder.bundle import read_bundle
+from oomdoctor.recorder.diagnosing import examine
+from oomdoctor.recorder.outcome import CRASHED, DEVICE_OOM
+from tests.hang import no_hang
 from tests.unit.recorder.made import MIB, bundle, event, refusal, run, sample
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
 
 def test_steps_and_phases_of_a_process_are_gathered(tmp_path: Path) -> None:
@@ -78,13 +82,33 @@ def test_a_run_file_that_is_nested_too_deep_is_refused(tmp_path: Path) -> None:
         read_bundle(folder)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_a_pipe_in_a_bundle_is_not_waited_for(tmp_path: Path) -> None:
-    folder = bundle(tmp_path / "r")
-    (folder / "samples.jsonl").unlink(missing_ok=True)
-    os.mkfifo(folder / "samples.jsonl")
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "pipe"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "samples.jsonl",
+        "output.log",
+        "output.000001.part",
+        "kernel.log",
+        "processes/100-5/events.jsonl",
+        "processes/100-5/arguments.json",
+        "processes/100-5/oom-1/versions.json",
+        "processes/100-5/oom-1/snapshot.pickle",
+    ],
+)
+def test_what_is_no_file_in_a_bundle_is_neither_waited_for_nor_a_crash(
+    tmp_path: Path, name: str, make: Callable[[Path], None]
+) -> None:
+    folder = bundle(tmp_path / "r", told={"exit_code": 1}, events={"100-5": [refusal(1)]})
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    make(path)
 
-    assert read_bundle(folder).samples == ()
+    with no_hang():
+        examined = examine(read_bundle(folder))
+
+    assert examined.outcome.word in (DEVICE_OOM, CRASHED)
 
 
 def test_a_folder_without_a_run_is_no_bundle(tmp_path: Path) -> None:
