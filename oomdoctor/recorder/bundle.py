@@ -54,11 +54,12 @@ class Sample:
     @property
     def job_bytes(self) -> int | None:
         """What all processes hold on the host; None where shared pages may be counted twice."""
-        told = (one.get("pss_bytes") for one in self.processes)
-        known = [one for one in told if one is not None]
-        if known and len(known) == len(self.processes):
+        told = [one.get("pss_bytes") for one in self.processes]
+        known: list[int] = [one for one in told if one is not None]
+        if known and len(known) == len(told):
             return sum(known)
-        return self.processes[0].get("rss_bytes") if len(self.processes) == 1 else None
+        alone: int | None = self.processes[0].get("rss_bytes") if len(told) == 1 else None
+        return alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

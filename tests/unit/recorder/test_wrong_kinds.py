@@ -94,7 +94,12 @@ def folder_of(folder: Path, code: int) -> Path:
     """Return a bundle with every file that a recorder writes; a failed one told why from inside."""
     messages = MESSAGES if code == FAILED else MESSAGES[:4]
     ended = {"signal": code - 128} if code > 128 else {}
-    return bundle(folder, told={**TOLD, "exit_code": code, **ended}, events={"100-5": messages}, samples=SAMPLES)
+    return bundle(
+        folder,
+        told={**TOLD, "exit_code": code, **ended},
+        events={"100-5": messages},
+        samples=SAMPLES,
+    )
 
 
 def look(folder: Path, diagnosis: Diagnosis) -> None:
