@@ -96,14 +96,18 @@ def _conclude(ended: Ended, asked: Asked) -> None:
     """Diagnose the run, and say in a line what came of it and where that stands."""
     from oomdoctor.cli.output import say
 
+    if ended.unwritten is not None:
+        end = f"exit code {ended.exit_code} after {ended.told['seconds']} s"
+        say(f"oomdoctor: {end}; that is not in the bundle: {ended.unwritten} - {ended.folder}")
+        return
     if not asked["diagnosis"]:
         if not asked["quiet"]:
             say(f"oomdoctor: {ended.folder}")
         return
     line = f"oomdoctor: not diagnosed - {ended.folder}"
     with suppress(Exception):  # the exit code is that of the command, whatever becomes of us
-        from oomdoctor.cli.run_end import conclude, last_line
+        from oomdoctor.cli.run_end import conclude
 
-        line = last_line(conclude(ended.folder))
+        line = conclude(ended.folder).line
     if not asked["quiet"]:
         say(line)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import OomdoctorError
+from oomdoctor.record import NamedTuple
 from oomdoctor.recorder import balance, run_file
 from oomdoctor.recorder.bundle import read_bundle, read_told
 from oomdoctor.recorder.diagnosing import Wishes, examine
@@ -34,9 +35,26 @@ def examined_run(folder: Path, wishes: Wishes | None = None) -> Examined:
     return examine(read_bundle(folder), _with_rules(wishes, rules))
 
 
-def conclude(folder: Path) -> Examined:
-    """Examine a run that has ended, and write what came of it into its bundle."""
+class Concluded(NamedTuple):
+    """A run that was examined at its end, and the line that says what came of it, and where."""
+
+    examined: Examined
+    line: str
+
+
+def conclude(folder: Path) -> Concluded:
+    """Examine a run that has ended, and write what came of it into its bundle, if there is room."""
     examined = examined_run(folder)
+    line = last_line(examined)
+    try:
+        _keep(examined)
+    except OSError as error:
+        line += f" (its report could not be kept: {error.strerror})"
+    return Concluded(examined, line)
+
+
+def _keep(examined: Examined) -> None:
+    folder = examined.run.folder
     told = dict(read_told(folder))
     peak = balance.reserved_peak(examined.run) or balance.host_peak(examined.run)
     told.update(outcome=examined.outcome.word, why=examined.outcome.why)
@@ -51,7 +69,6 @@ def conclude(folder: Path) -> Examined:
     html = html_of(examined)
     if html is not None:
         run_file.write_whole(folder / HTML_FILE, html)
-    return examined
 
 
 def last_line(examined: Examined) -> str:

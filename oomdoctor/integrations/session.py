@@ -83,6 +83,7 @@ class Session:
             virtual=os.environ.get("OOMDOCTOR_VIRTUAL_NAME"),
         )
         run_file.write(self.folder, self._told)
+        run_file.reserve(self.folder)
         self._inside = Recording(str(self.folder), os.environ)
         atexit.register(self._end_at_exit)
 
@@ -91,7 +92,7 @@ class Session:
         self.end(value if isinstance(value, BaseException) else None)
 
     def _conclude(self, error: BaseException | None) -> None:
-        from oomdoctor.cli.run_end import conclude, last_line, text_of
+        from oomdoctor.cli.run_end import conclude, text_of
         from oomdoctor.recorder import run_file
         from oomdoctor.recorder.places import OUTPUT_FILE
 
@@ -100,15 +101,16 @@ class Session:
             return
         if error is not None:
             lines = traceback.format_exception(type(error), error, error.__traceback__)
-            run_file.write_whole(folder / OUTPUT_FILE, "".join(lines))
+            with suppress(OSError):
+                run_file.write_whole(folder / OUTPUT_FILE, "".join(lines))
         self._told.update(
             ended=run_file.stamp(time.time()),
             seconds=round(time.monotonic() - self._began, 3),
             exit_code=0 if error is None else 1,
         )
-        run_file.write(folder, self._told)
-        examined = conclude(folder)
-        self.line, self.report = last_line(examined), text_of(examined)
+        run_file.write_end(folder, self._told)
+        examined, self.line = conclude(folder)
+        self.report = text_of(examined)
 
 
 @contextmanager

@@ -72,13 +72,14 @@ class Settings:
 class Ended:
     """A command that has ended: its bundle, its exit code as a shell tells it, what run.json says.
 
-    `problem` says why the command could not be started.
+    `problem` says why the command could not be started, `unwritten` why run.json lacks its end.
     """
 
     folder: Path
     exit_code: int
     told: Mapping[str, object]
     problem: str | None = None
+    unwritten: str | None = None
 
 
 def record(command: Sequence[str], settings: Settings) -> Ended:
@@ -88,6 +89,7 @@ def record(command: Sequence[str], settings: Settings) -> Ended:
         folder = places.new_bundle(settings.runs, command)
         told = run_file.at_start(folder, command, environ=environ, virtual=settings.virtual)
         run_file.write(folder, told)
+        run_file.reserve(folder)
     except OSError as error:
         raise NotRecordedError(error.strerror or str(error)) from error
     inside = environment_of(folder, settings.inside, base=environ) if settings.inject else environ
@@ -109,8 +111,13 @@ def record(command: Sequence[str], settings: Settings) -> Ended:
         run = _Run(folder, command, pid, told, settings)
         status = run.wait(signals, streams)
         _drained(copier, folder)
-        run.end(status, kernel)
-    return Ended(folder=folder, exit_code=commands.shell_code(status), told=run.told)
+        unwritten = run.end(status, kernel)
+    return Ended(
+        folder=folder,
+        exit_code=commands.shell_code(status),
+        told=run.told,
+        unwritten=unwritten,
+    )
 
 
 class _Run:
@@ -172,8 +179,8 @@ class _Run:
             self.told["machine"] = run_file.machine_told(self._cards.first)
             self._write()
 
-    def end(self, status: int, kernel: Kernel) -> None:
-        """Complete the bundle with how the command ended."""
+    def end(self, status: int, kernel: Kernel) -> str | None:
+        """Complete the bundle with how the command ended; return why that could not be written."""
         if self._cards is not None:
             self._cards.stop()
         self._sampler.close()
@@ -198,7 +205,11 @@ class _Run:
         with suppress(Exception):
             self.told["kernel_kills"] = kernel.kills(self._sampler.groups)
             kernel.keep_lines(self._folder, abnormal=code != 0)
-        self._write()
+        try:
+            run_file.write_end(self._folder, self.told)
+        except OSError as error:
+            return error.strerror or str(error)
+        return None
 
     def _handle(self, received: Received, streams: Streams) -> None:
         if received.number == signal.SIGWINCH:

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import time
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from oomdoctor.probe.gpu import Device
 
 SCHEMA = 1
+_RESERVE = ".run.json.end"
+_RESERVED_BYTES = 256 << 10
 _TOLD = re.compile(
     r"(?:PYTORCH|CUDA|NCCL|OMP|MKL|TORCH|TORCHINDUCTOR|TRITON|ACCELERATE|DEEPSPEED|DS|FSDP|VLLM"
     r"|HIP|ROCR|HSA|MALLOC|XLA|BNB|UNSLOTH|SLURM)_[A-Z0-9_]+"
@@ -80,14 +83,43 @@ def at_start(
 
 def write(folder: Path, told: Mapping[str, object]) -> None:
     """Write the file in one go: whoever reads it meanwhile sees the one before."""
-    write_whole(folder / RUN_FILE, json.dumps(told, indent=1) + "\n")
+    write_whole(folder / RUN_FILE, _text(told))
+
+
+def reserve(folder: Path) -> None:
+    """Take the room that the end of the run will need: the disk may be full by then."""
+    (folder / _RESERVE).write_bytes(bytes(_RESERVED_BYTES))
+
+
+def write_end(folder: Path, told: Mapping[str, object]) -> None:
+    """Write the file with the end of the run, on a full disk into the room that was taken."""
+    reserved = folder / _RESERVE
+    try:
+        write(folder, told)
+    except OSError:
+        if not reserved.exists():
+            raise
+        with reserved.open("r+b") as file:
+            file.write(_text(told).encode("utf-8", errors="replace"))
+            file.truncate()
+        reserved.replace(folder / RUN_FILE)
+    reserved.unlink(missing_ok=True)
 
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file under another name, then give it its own."""
     part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8", errors="replace")
-    part.replace(path)
+    try:
+        part.write_text(text, encoding="utf-8", errors="replace")
+        part.replace(path)
+    except OSError:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
+
+
+def _text(told: Mapping[str, object]) -> str:
+    return json.dumps(told, indent=1) + "\n"
 
 
 def stamp(seconds: float) -> str:

@@ -147,3 +147,54 @@ def test_the_bundle_of_a_killed_recorder_is_shown(tmp_path: Path) -> None:
     assert shown.returncode == 0
     assert b"end unknown" in shown.stdout
     assert b"the recorder was killed first" in shown.stdout
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    """Make a disk of one MiB; skip where nobody may mount one."""
+    folder.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", "size=1m", "oomdoctor", str(folder)]
+    try:
+        subprocess.run(words, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no disk can be mounted")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+FILLS_DISK = """
+import sys
+try:
+    with open('big', 'wb', buffering=0) as file:
+        while file.write(bytes(4096)): pass
+except OSError as error:
+    print(error)
+sys.exit(3)
+"""
+
+
+def test_the_end_of_a_run_that_fills_the_disk_is_kept_in_the_room_taken_before(
+    tmp_path: Path,
+) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        done = record(disk, sys.executable, "-c", FILLS_DISK)
+
+    assert done.code == 3
+    assert done.output == b"[Errno 28] No space left on device\n"
+    assert done.run.has_ended
+    assert done.told["exit_code"] == 3
+    assert done.last_line.startswith("oomdoctor: crashed; exit code 3")
+
+
+def test_an_end_that_cannot_be_written_at_all_is_said(tmp_path: Path) -> None:
+    removes = "import glob, os; os.unlink(glob.glob('.oomdoctor/runs/*/.run.json.end')[0])"
+
+    with small_disk(tmp_path / "disk") as disk:
+        done = record(disk, sys.executable, "-c", f"{removes}\n{FILLS_DISK}")
+
+    assert done.code == 3
+    assert not done.run.has_ended
+    assert done.last_line.startswith("oomdoctor: exit code 3 after ")
+    assert "that is not in the bundle: No space left on device" in done.last_line

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import TYPE_CHECKING, Any
 
+from oomdoctor.cli.run_end import conclude
+from oomdoctor.recorder import run_file
 from oomdoctor.recorder.bundle import read_bundle
 from oomdoctor.recorder.diagnosing import Wishes, examine
+from oomdoctor.recorder.outcome import CRASHED
 from tests.unit.recorder.made import GIB, MIB, bundle, event, refusal, sample
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from oomdoctor.model.core import Fact
     from oomdoctor.recorder.diagnosing import Examined
@@ -125,3 +132,21 @@ def test_the_others_on_a_card_are_told(tmp_path: Path) -> None:
     found = examined(tmp_path / "r", events={KEY: [refusal(5)]}, samples=[seen])
 
     assert fact(found, "gpu.foreign").value == 9 * GIB
+
+
+def test_a_report_for_which_there_is_no_room_is_said_and_costs_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    folder = bundle(tmp_path / "r", told={"exit_code": 3})
+    monkeypatch.setattr(run_file, "write_whole", full)
+
+    concluded = conclude(folder)
+
+    assert concluded.examined.outcome.word == CRASHED
+    assert concluded.line == (
+        f"oomdoctor: crashed; exit code 3 - {folder}"
+        " (its report could not be kept: No space left on device)"
+    )
