@@ -18,11 +18,11 @@ import lzma
 import os
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oomdoctor.lab.protocol import decode, encode
-from oomdoctor.memory.stream import Allocation, Mark, Stream
 from oomdoctor.memory.stream_json import from_json, to_json
 from oomdoctor.memory.stream_replay import replay
 from oomdoctor.model.job import CardSpec, Job
@@ -31,146 +31,23 @@ from oomdoctor.virtual.run import run_python
 from oomdoctor.virtual.unmodelled import read_log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable
 
+    from oomdoctor.memory.stream import Stream
+    from oomdoctor.worker.history.recorder import Recorder
     from tools.stream_jobs import Recorded
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "fixtures" / "streams"
-MOST_EVENTS = 20_000_000
 LONGEST_S = 400  # for a job
-SEGMENTS = ("segment_alloc", "segment_free", "segment_map", "segment_unmap")
 
 
-class Recorder:
-    """Hears where a run is, and what torch counted there (an observer of `worker.run`)."""
-
-    def __init__(self, torch: Any) -> None:
-        """Count from now on."""
-        self.torch = torch
-        self.heard: list[tuple[str, str]] = []
-        self.peaks: dict[str, dict[str, int]] = {}
-        self.assumptions: list[str] = []
-        self.now = ""
-        torch.cuda.memory._record_memory_history("all", context=None, max_entries=MOST_EVENTS)
-        self._hear("", "")
-
-    def _hear(self, kind: str, text: str) -> None:
-        """Give what is allocated from here on the number of this moment."""
-        self.torch.cuda.memory._set_memory_metadata(str(len(self.heard)))
-        self.heard.append((kind, text))
-
-    def phase(self, name: str, part: str = "") -> None:
-        """Note a phase or a part of one."""
-        if name != self.now or not part:
-            self.end_phase()
-            self.now = name
-            self._hear("phase", name)
-        if part:
-            self._hear("part", part)
-
-    def end_phase(self) -> None:
-        """Take down the peaks of the phase that ends."""
-        cuda = self.torch.cuda
-        if self.now:
-            self.peaks[self.now] = {
-                "allocated_bytes": cuda.max_memory_allocated(),
-                "reserved_bytes": cuda.max_memory_reserved(),
-            }
-        cuda.reset_peak_memory_stats()
-
-    def model(self, model: object) -> None:
-        """Pass over a model."""
-
-    def tag(self, tensors: Iterable[object], category: str) -> None:
-        """Pass over tensors."""
-
-    def assume(self, sentence: str) -> None:
-        """Keep an assumption."""
-        self.assumptions.append(sentence)
-
-    def empty_cache(self) -> None:
-        """Empty the cache here."""
-        self._hear("empty-cache", "")
-        self.torch.cuda.empty_cache()
-
-    def stream(self, facts: dict[str, object], origin: str) -> Stream:
-        """Return all that was allocated and freed."""
-        trace = self.torch.cuda.memory._snapshot()["device_traces"][0]
-        told = Told(self.heard)
-        for entry in trace:
-            told.take(entry)
-        return Stream(
-            allocations=tuple(told.allocations),
-            events=tuple(told.events),
-            marks=tuple(told.marks),
-            origin=origin,
-            assumptions=tuple(self.assumptions),
-            facts={**facts, "peaks": self.peaks, "segments": told.segments},
-        )
-
-
-class Told:
-    """Turns the entries of torch's trace into events, and moments into marks between them."""
-
-    def __init__(self, heard: list[tuple[str, str]]) -> None:
-        """Begin with nothing allocated."""
-        self.heard = heard
-        self.passed = 0
-        self.phase = self.part = ""
-        self.alive: dict[int, int] = {}
-        self.allocations: list[Allocation] = []
-        self.events: list[int] = []
-        self.marks: list[Mark] = []
-        self.segments = dict.fromkeys(SEGMENTS, 0)
-
-    def take(self, entry: dict[str, Any]) -> None:
-        """Take the next entry."""
-        for kind, text in self.heard[self.passed + 1 : int(entry["user_metadata"] or 0) + 1]:
-            self.passed += 1
-            if kind == "phase":
-                self.phase, self.part = text, ""
-            elif kind == "part":
-                self.part = text
-            self.marks.append(Mark(len(self.events), kind, text))
-        action, address = entry["action"], entry.get("addr", 0)
-        if action == "alloc":
-            number = self.alive[address] = len(self.allocations)
-            self.allocations.append(
-                Allocation(entry["size"], "", "", self.phase, self.part, "", entry["stream"])
-            )
-            self.events.append(number)
-        elif action == "free_completed":
-            self.events.append(~self.alive.pop(address))
-        elif action in self.segments:
-            self.segments[action] += 1
-
-
-def record(job: Job, card: CardSpec, settings: str, loop: str = "worker") -> Stream:
-    """Run a job on the card that this process has, and return its stream."""
-    import torch
-
-    from oomdoctor.worker.run.job import run_job
-
-    torch.cuda.init()
-    recorder = Recorder(torch)
+def run_of(loop: str, job: Job) -> Callable[[Recorder], object] | None:
+    """Return what runs a job: a trainer by its name, None for the worker's own loop."""
     if loop == "worker":
-        run_job(job, torch.device("cuda"), recorder)
-        recorder.end_phase()
-    else:
-        importlib.import_module("tools.stream_trainers").run_trainer(loop, job, recorder)
-    names = ("transformers", "peft", "bitsandbytes", "trl", "accelerate")
-    versions = {"torch": torch.__version__, "cuda": torch.version.cuda} | {
-        name: sys.modules[name].__version__ for name in names if name in sys.modules
-    }
-    facts = {
-        "job": encode(job),
-        "card": encode(card),
-        "settings": settings,
-        "loop": loop,
-        "versions": versions,
-    }
-    return recorder.stream(facts, f"recorded from the CUDA code of torch {torch.__version__}")
+        return None
+    trainers = importlib.import_module("tools.stream_trainers")
+    return partial(trainers.run_trainer, loop, job)
 
 
 def record_here(asked: list[Path]) -> None:
@@ -198,7 +75,9 @@ def record_one(path: Path) -> None:
     os.environ["OOMDOCTOR_VIRTUAL_LOG"] = str(path.with_suffix(".log"))
     wanted = json.loads(path.read_text(encoding="utf-8"))
     job, card = decode(Job, wanted["job"]), decode(CardSpec, wanted["card"])
-    stream = record(job, card, wanted["settings"], wanted["loop"])
+    record = importlib.import_module("oomdoctor.worker.history.recorder").record
+    loop = wanted["loop"]
+    stream = record(job, card, wanted["settings"], loop=loop, run=run_of(loop, job))
     path.with_suffix(".stream").write_text(json.dumps(to_json(stream)), encoding="utf-8")
 
 

@@ -9,10 +9,11 @@ import click
 
 from oomdoctor.cli.steps import steps_for
 from oomdoctor.estimating.cards import PLAIN, cards_of
+from oomdoctor.estimating.choice import engines
 from oomdoctor.estimating.estimate import Wanted, estimate
 from oomdoctor.estimating.simulation import Simulation
 from oomdoctor.lab.session import WorkerSession
-from oomdoctor.model.estimate import FORMULA
+from oomdoctor.model.estimate import FORMULA, VIRTUAL
 from oomdoctor.model.job import EntrySpec, Job, ModelSpec
 
 if TYPE_CHECKING:
@@ -30,14 +31,16 @@ def estimated_entry(values: Mapping[str, object]) -> Estimate:
     _check(asked, values)
     cards = cards_of(asked["gpu"]) if asked["gpu"] else ()
     wanted = Wanted(cards=cards, alloc_confs=asked["alloc_conf"], with_limits=False)
-    with (
-        steps_for(quiet=asked["quiet"]) as say,
-        WorkerSession(python=asked["python"], progress=say) as session,
-    ):
-        settings = wanted.alloc_confs[0] if wanted.alloc_confs else ""
-        card = cards[0] if cards else PLAIN
-        engine = Simulation(session, card, settings=settings, say=say)
-        return estimate(_job(asked), engine, wanted, say=say)
+    card = cards[0] if cards else None
+    settings = wanted.alloc_confs[0] if wanted.alloc_confs else ""
+    job = _job(asked)
+    with steps_for(quiet=asked["quiet"]) as say:
+        if asked["engine"] == VIRTUAL:
+            with engines(VIRTUAL, settings=settings, say=say, python=asked["python"]) as chosen:
+                return chosen.speak(card, lambda engine: estimate(job, engine, wanted, say=say))
+        with WorkerSession(python=asked["python"], progress=say) as session:
+            engine = Simulation(session, card or PLAIN, settings=settings, say=say)
+            return estimate(job, engine, wanted, say=say)
 
 
 def _check(asked: Asked, values: Mapping[str, object]) -> None:

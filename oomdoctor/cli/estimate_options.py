@@ -21,7 +21,7 @@ TASKS = (
     *("generation", "evaluation", "merge", "serving"),
 )
 SERVERS = ("vllm", "sglang", "tgi", "llama.cpp", "ollama", "diffusers")
-ENGINES = ("simulate", "formula")
+ENGINES = ("simulate", "formula", "virtual")
 
 
 def complete_card(_ctx: object, _param: object, incomplete: str) -> list[CompletionItem]:
@@ -62,7 +62,8 @@ _MODEL = (
     click.option(
         "--engine",
         type=click.Choice(ENGINES),
-        help="Trace the model's code, or compute.  [default: simulate where torch is installed]",
+        help="Trace the model's code, compute, or run the job by torch's CUDA build on a card that"
+        " is played.  [default: simulate where torch is installed, else formula]",
     ),
     click.option(
         "--gpu",

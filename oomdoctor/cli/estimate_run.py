@@ -28,7 +28,7 @@ from oomdoctor.estimating.flags import (
     without_implied,
 )
 from oomdoctor.facts.given import parse_given
-from oomdoctor.model.estimate import SIMULATE
+from oomdoctor.model.estimate import SIMULATE, VIRTUAL
 from oomdoctor.record import replace
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def estimated(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Estima
         if own.serving is not None:
             from oomdoctor.estimating.serving import FALLBACK, served
 
-            if asked["engine"] == SIMULATE:
-                raise NotSimulatedError(FALLBACK)
+            if asked["engine"] in (SIMULATE, VIRTUAL):
+                raise NotSimulatedError(FALLBACK, engine=str(asked["engine"]))
             return served(own, others, wanted, simulated=chosen.name == SIMULATE)
         made = _estimated(own, wanted, chosen)
         variants = _variants(others, wanted, chosen)

@@ -1,20 +1,25 @@
-"""The engine for a job: the simulation with its worker, or the formula where it cannot speak."""
+"""The engine for a job: the simulation with its worker, or the formula where it cannot speak.
+
+A run on a virtual card is for who asks for it by name; nothing stands in for it.
+"""
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from oomdoctor.estimating.cards import PLAIN
 from oomdoctor.estimating.engine import NotSimulatedError, engine_wanted
 from oomdoctor.estimating.formula import Formula
-from oomdoctor.model.estimate import FORMULA, SIMULATE
+from oomdoctor.model.estimate import FORMULA, SIMULATE, VIRTUAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from oomdoctor.estimating.engine import Engine
     from oomdoctor.estimating.simulation import Tracer
+    from oomdoctor.estimating.virtual_sessions import VirtualSessions
     from oomdoctor.lab.session import WorkerError, WorkerSession
     from oomdoctor.model.job import CardSpec
 
@@ -43,6 +48,7 @@ class Engines:
         self.say = say
         self._tracer = tracer
         self._own: WorkerSession | None = None
+        self._sessions: VirtualSessions | None = None
         if tracer is None and python is None:
             self.name, self.fallback = engine_wanted(asked)
         else:
@@ -51,8 +57,10 @@ class Engines:
     def speak(self, card: CardSpec | None, action: Callable[[Engine], T]) -> T:
         """Let the wanted engine speak; where a job cannot be traced, the formula does.
 
-        NotSimulatedError where the simulation was asked for by name.
+        NotSimulatedError where the simulation, or a virtual card, was asked for by name.
         """
+        if self.name == VIRTUAL:
+            return self._virtually(card, action)
         if self.name == SIMULATE:
             from oomdoctor.estimating.simulation import Simulation
             from oomdoctor.lab.session import WorkerError
@@ -69,6 +77,18 @@ class Engines:
                 if error.kind in HOPELESS:
                     self.name = FORMULA
         return action(Formula(settings=self.settings))
+
+    def _virtually(self, card: CardSpec | None, action: Callable[[Engine], T]) -> T:
+        from oomdoctor.estimating.virtual import Virtual
+        from oomdoctor.estimating.virtual_sessions import VirtualSessions
+        from oomdoctor.lab.session import WorkerError
+
+        if self._sessions is None:
+            self._sessions = VirtualSessions(self._python or sys.executable, self.say)
+        try:
+            return action(Virtual(self._sessions, card, settings=self.settings, say=self.say))
+        except WorkerError as error:
+            raise NotSimulatedError(_why(error), engine=VIRTUAL, hint=error.hint) from error
 
     def start(self) -> None:
         """Let the worker import its libraries while the caller reads configs."""
@@ -93,6 +113,9 @@ class Engines:
         if self._own is not None:
             self._own.close()
             self._own = None
+        if self._sessions is not None:
+            self._sessions.close()
+            self._sessions = None
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from oomdoctor.errors import OomdoctorError
-from oomdoctor.model.estimate import FORMULA, SIMULATE
+from oomdoctor.model.estimate import FORMULA, SIMULATE, VIRTUAL
 
 if TYPE_CHECKING:
     from oomdoctor.estimating.peak import Peak
@@ -14,17 +14,20 @@ if TYPE_CHECKING:
 
 NO_TORCH = "torch is not installed beside oomdoctor; `pip install 'oomdoctor[lab]'` brings it"
 
+_INSTEAD = {
+    SIMULATE: "`--engine formula` computes the answer; without --engine the formula speaks"
+    " where a job cannot be simulated, and the answer says why",
+    VIRTUAL: "without --engine the job is simulated with any build of torch, or computed where it"
+    " cannot be, and the answer says why",
+}
+
 
 class NotSimulatedError(OomdoctorError):
-    """A simulation was asked for by name, and there is none."""
+    """A simulation, or a run on a virtual card, was asked for by name, and there is none."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, why: str, *, engine: str = SIMULATE, hint: str | None = None) -> None:
         """Say why, and what answers instead."""
-        super().__init__(
-            f"--engine simulate: {why}",
-            hint="`--engine formula` computes the answer; without --engine the formula speaks"
-            " where a job cannot be simulated, and the answer says why",
-        )
+        super().__init__(f"--engine {engine}: {why}", hint=hint or _INSTEAD[engine])
 
 
 class Engine(Protocol):

@@ -75,6 +75,7 @@ def estimate(
         line=peak.line,
         verdicts=_verdicts(engine, peak, job, cards, beside, named=bool(wanted.cards)),
         assumptions=tuple(dict.fromkeys((*assumptions, *peak.assumptions))),
+        told=peak.told,
         host_bytes=peak.host_bytes,
         fallback=fallback,
         versions=peak.versions,

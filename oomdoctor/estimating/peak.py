@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class Peak:
     """The peak of a job by one engine, under one setting of the allocator.
 
-    `band` is by how much it may be off; `stream` and `played` are there where the allocations were
-    simulated.
+    `band` is by how much it may be off, `told` is what was seen beside the figures; `stream` and
+    `played` are there where the allocations were simulated, or recorded.
     """
 
     engine: str
@@ -39,6 +39,7 @@ class Peak:
     owners: tuple[Owner, ...] = ()
     line: tuple[LinePoint, ...] = ()
     assumptions: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
     origin: str = ""
     settings: str = ""
     host_bytes: int | None = None

@@ -12,7 +12,7 @@ from oomdoctor.estimating.formula import Formula
 from oomdoctor.estimating.plan_space import RULES, candidates
 from oomdoctor.estimating.verdicts import verdicts, word_for
 from oomdoctor.memory.outside import outside
-from oomdoctor.model.estimate import FITS, OOM, SIMULATE, FitPlan, PlanStep
+from oomdoctor.model.estimate import FITS, FORMULA, OOM, SIMULATE, FitPlan, PlanStep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -82,13 +82,12 @@ class _Chooser:
         return word_for(peak, self._card.total_bytes, outside(one.job))
 
     def _judged(self, one: Candidate, sketch: Peak) -> Peak:
-        """Simulate a setting where that is possible; else the sketch stands."""
-        if self._engines.name != SIMULATE or self._traces >= MOST_TRACES:
+        """Simulate or run a setting where that is possible; else the sketch stands."""
+        if self._engines.name == FORMULA or self._traces >= MOST_TRACES:
             return sketch
         self._traces += 1
-        self._say(
-            "simulating " + ", ".join(f"{name} {text}" for name, text in one.settings.items())
-        )
+        verb = "simulating" if self._engines.name == SIMULATE else "running"
+        self._say(f"{verb} " + ", ".join(f"{name} {text}" for name, text in one.settings.items()))
         return self._engines.speak(self._card, lambda engine: engine.peak(one.job))
 
     def _step(self, one: Candidate, peak: Peak) -> PlanStep:
@@ -100,6 +99,6 @@ class _Chooser:
             verdict=judged,
             quality=float(one.quality),
             time_factor=one.time,
-            confirmed=peak.engine == SIMULATE,
+            engine=peak.engine,
             notes=(one.note,),
         )

@@ -15,8 +15,9 @@ from oomdoctor.memory.few_layers import with_few_layers
 from oomdoctor.model.estimate import SIMULATE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from oomdoctor.estimating.growth import Key, Law
     from oomdoctor.estimating.peak import Peak
     from oomdoctor.memory.stream import Stream
     from oomdoctor.model.job import CardSpec, Job
@@ -77,9 +78,11 @@ class Simulation:
         """Return the stream of a job, traced now or before."""
         key = json.dumps([encode(job), *phases], sort_keys=True, default=str)
         if key not in self._streams:
-            request = TraceRequest(job=job, card=self.card, phases=tuple(phases))
-            self._streams[key] = self._traced(request)
+            self._streams[key] = self._made(job, phases)
         return self._streams[key]
+
+    def _made(self, job: Job, phases: Sequence[str]) -> Stream:
+        return self._traced(TraceRequest(job=job, card=self.card, phases=tuple(phases)))
 
     def _traced(self, request: TraceRequest) -> Stream:
         """Trace; a worker that crashes over a later job gets one more try in a process anew."""
@@ -127,6 +130,11 @@ class Simulation:
         return self._growths[key]
 
     def _learned(self, job: Job) -> Growth | None:
+        laws = self.laws(job)
+        return None if laws is None else Growth(self.stream(job), shape_of(job), laws)
+
+    def laws(self, job: Job) -> Mapping[Key, Law] | None:
+        """Return the law of each allocation, from a few layers; None where they cannot be cut."""
         few = with_few_layers(job)
         if few is None:
             return None
@@ -137,10 +145,9 @@ class Simulation:
         plain = self.stream(few)
         wide = self.stream(with_shape(few, Shape(rows, base.length)))
         long = None if length is None else self.stream(with_shape(few, Shape(base.rows, length)))
-        laws = laws_of(
+        return laws_of(
             plain, wide, long, rows=rows / base.rows, length=(length or 1) / (base.length or 1)
         )
-        return Growth(self.stream(job), base, laws)
 
     def _peak(self, stream: Stream) -> Peak:
         return peak_of_stream(

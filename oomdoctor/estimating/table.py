@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.estimating.shapes import Shape, longest, shape_of
 from oomdoctor.estimating.verdicts import word_for
-from oomdoctor.model.estimate import Cell, Table
+from oomdoctor.model.estimate import SIMULATE, VIRTUAL, Cell, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,12 +20,13 @@ BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
 LENGTHS = (256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
 BY_FORMULA = "All cells are computed by the formula."
 COMPUTED = (
-    "{traced} of {cells} cells are traced. The others are computed from how each allocation grows"
+    "{traced} of {cells} cells are {how}. The others are computed from how each allocation grows"
     " (with the rows, with the length or with its square, as three traces of a few layers show),"
-    " and put through the allocator one by one; the cell that was traced to check them differs by"
+    " and put through the allocator one by one; the cell that was {how} to check them differs by"
     " {error:.2%}."
 )
-TRACED = "Every cell is traced."
+WHOLE = "Every cell is {how}."
+HOW = {SIMULATE: "traced", VIRTUAL: "run"}
 
 
 def axes(
@@ -70,7 +71,7 @@ def table(
     base = shape_of(job)
     if isinstance(engine, Simulation):
         traced[base] = engine.at(job, base)
-        how = TRACED
+        how = WHOLE.format(how=HOW[engine.name])
         if engine.growth(job) is not None:
             far = _far(batches, lengths, base)
             say(f"tracing batch {far.rows} at length {far.length} to check the table")
@@ -87,7 +88,7 @@ def table(
     if error is not None:
         count = sum(one.traced for row in rows for one in row)
         cells_in_all = len(batches) * len(lengths)
-        how = COMPUTED.format(traced=count, cells=cells_in_all, error=error)
+        how = COMPUTED.format(traced=count, cells=cells_in_all, error=error, how=HOW[engine.name])
     return Table(
         batches=tuple(batches), lengths=tuple(lengths), rows=tuple(rows), how=how, error=error
     )

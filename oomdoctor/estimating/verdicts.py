@@ -97,7 +97,8 @@ def failed_words(failed: Failed) -> str:
     wanted, card = failed.allocation, failed.shortage
     when = " of ".join(word for word in (wanted.part, wanted.phase) if word)
     module = f" in {own_path(wanted.module)}" if wanted.module else ""
+    what = wanted.operator or "an allocation"
     return (
-        f"{when or 'the run'}: {wanted.operator}{module} asks for {format_size(card.segment)}"
+        f"{when or 'the run'}: {what}{module} asks for {format_size(card.segment)}"
         f" where {format_size(card.free)} is free"
     )

@@ -54,6 +54,20 @@ class TraceRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordRequest:
+    """Run a job on the CUDA device of the worker and return the stream that torch's allocator got.
+
+    `card` is that device, `settings` are those of the allocator that the worker was started with:
+    both stand in the stream's facts. Without `phases`, all that the job has.
+    """
+
+    job: Job
+    card: CardSpec
+    settings: str = ""
+    phases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
     """Run a job on real tensors: on `device` (cuda or cpu), the allocator limited to `cap_bytes`.
 
@@ -127,6 +141,7 @@ class Failure:
 MESSAGES: dict[str, type] = {
     "hello": Hello,
     "trace": TraceRequest,
+    "record": RecordRequest,
     "run": RunRequest,
     "ran": RunResult,
     "progress": Progress,

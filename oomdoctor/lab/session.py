@@ -26,7 +26,6 @@ from oomdoctor.lab.protocol import (
     Hello,
     Progress,
     ProtocolError,
-    TraceRequest,
     TraceResult,
     from_line,
     to_line,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from oomdoctor.lab.protocol import RecordRequest, TraceRequest
     from oomdoctor.memory.stream import Stream
 
 REQUEST_SECONDS = 600.0
@@ -148,7 +148,7 @@ class WorkerSession:
             theirs.close()
         self._line = ours
 
-    def trace(self, request: TraceRequest) -> Stream:
+    def trace(self, request: TraceRequest | RecordRequest) -> Stream:
         """Return the stream of a job; WorkerError where there is none."""
         from oomdoctor.memory.stream_json import from_json
 

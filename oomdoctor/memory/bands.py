@@ -46,3 +46,5 @@ SIMULATION = Band(off=0.03, up=0.07, down=0.07)
 PLAIN_SIMULATION = Band(off=0.06, up=0.08, down=0.08)
 """Traced on fake CPU tensors, where the one for CUDA could not be set up: no record says more."""
 FORMULA = Band(off=0.16, up=0.07, down=0.08)
+VIRTUAL = SIMULATION
+"""Run by torch's own code, but no record was run so: that code is seldom what was measured."""

@@ -17,6 +17,7 @@ TIGHT = "tight"
 OOM = "oom"
 SIMULATE = "simulate"
 FORMULA = "formula"
+VIRTUAL = "virtual"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +150,7 @@ class Rates:
 class PlanStep:
     """One way to fit a model on a card: the settings, their peak, and what they cost.
 
-    `quality`, `speed` are ranks, 0 the best; `confirmed` says that the peak was simulated.
+    `quality`, `speed` are ranks, 0 the best; `engine` says whose peak it is.
     """
 
     settings: Mapping[str, str]
@@ -158,7 +159,7 @@ class PlanStep:
     verdict: CardVerdict
     quality: float
     time_factor: float
-    confirmed: bool
+    engine: str
     notes: tuple[str, ...] = ()
 
 
@@ -185,8 +186,9 @@ class Estimate:
     engine that spoke. `fallback` says why the simulation did not speak.
     `parts` are the six that people know and add up to the allocated peak, as `categories` do.
     `device` is the card whose kernels were traced, `origin` who made the stream, `alloc_conf` the
-    allocator's settings. `variants` differ by what-if, `alloc_confs` by those settings. `serving`
-    is there for a server: how each card's memory is divided.
+    allocator's settings, `told` what was seen beside the figures. `variants` differ by what-if,
+    `alloc_confs` by those settings. `serving` is there for a server: how each card's memory is
+    divided.
     """
 
     job: Job
@@ -205,6 +207,7 @@ class Estimate:
     line: tuple[LinePoint, ...] = ()
     verdicts: tuple[CardVerdict, ...] = ()
     assumptions: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
     host_bytes: int | None = None
     fallback: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)

@@ -74,6 +74,7 @@ def as_dict(made: Estimate) -> dict[str, object]:
         "alloc_confs": [_variant(one) for one in made.alloc_confs],
         "serving": None if made.serving is None else encode(made.serving),
         "assumptions": list(made.assumptions),
+        "told": list(made.told),
     }
 
 
@@ -95,7 +96,7 @@ def plan_dict(plan: FitPlan) -> dict[str, object]:
                 "verdict": encode(one.verdict),
                 "quality": round(one.quality, DIGITS),
                 "time_factor": round(one.time_factor, DIGITS),
-                "engine": "simulate" if one.confirmed else "formula",
+                "engine": one.engine,
                 "notes": list(one.notes),
             }
             for one in plan.steps

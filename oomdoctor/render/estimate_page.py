@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.memory.bands import FRAGMENTED
-from oomdoctor.model.estimate import OOM, SIMULATE
+from oomdoctor.model.estimate import FORMULA, OOM, SIMULATE
 from oomdoctor.render.estimate_compared import compared, heat_table, limits
 from oomdoctor.render.estimate_serving import serving_sections, serving_words
 from oomdoctor.render.estimate_words import (
@@ -62,7 +62,7 @@ def _needed(made: Estimate) -> int:
 
 def _lead(made: Estimate) -> tuple[str, ...]:
     spoke = "Computed by formula, not simulated."
-    if made.engine == SIMULATE:
+    if made.engine != FORMULA:
         spoke = f"{made.origin[:1].upper()}{made.origin[1:]}."
     if made.fallback is not None:
         spoke += f" Why: {made.fallback}."
@@ -212,9 +212,11 @@ def _curve(made: Estimate) -> Curve | None:
 
 
 def _notes(made: Estimate) -> tuple[str, ...]:
+    told = tuple(f"{one[:1].upper()}{one[1:]}." for one in made.told)
     traced = f"The kernels are those of {made.device}." if made.device else ""
     settings = f"The allocator's settings are {made.alloc_conf}." if made.alloc_conf else ""
     used = ", ".join(f"{name} {version}" for name, version in made.versions.items())
-    versions = f"Libraries of the simulation: {used}." if used else ""
+    what = "simulation" if made.engine == SIMULATE else "run"
+    versions = f"Libraries of the {what}: {used}." if used else ""
     assumed = tuple(f"Assumed: {one}." for one in made.assumptions)
-    return (*assumed, *(one for one in (traced, settings, versions) if one))
+    return (*told, *assumed, *(one for one in (traced, settings, versions) if one))

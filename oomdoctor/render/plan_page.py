@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.model.estimate import FORMULA, SIMULATE, VIRTUAL
 from oomdoctor.render.estimate_words import margin_words
 from oomdoctor.render.page import Figure, Page, Section, Table
 from oomdoctor.units import format_count, format_size
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from oomdoctor.model.estimate import FitPlan, PlanStep
+
+JUDGED = {SIMULATE: "simulation", FORMULA: "formula", VIRTUAL: "virtual card"}
 
 
 def plan_page(plan: FitPlan) -> Page:
@@ -71,7 +74,7 @@ def _row(number: int, one: PlanStep) -> tuple[str, ...]:
         f"x {one.time_factor:.2f}",
         format_size(one.peak_reserved_bytes or one.peak_allocated_bytes),
         margin_words(one.verdict.margin_low_bytes),
-        "simulation" if one.confirmed else "formula",
+        JUDGED[one.engine],
     )
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import traceback
+
+from oomdoctor.lab.protocol import Failure
+
 
 class WorkerError(Exception):
     """A fault with the kind that the protocol names, and a remedy."""
@@ -37,3 +41,18 @@ class NoTorchError(WorkerError):
     """torch, or a library that the job needs, is not installed."""
 
     kind = "no-torch"
+
+
+def failure_of(error: BaseException) -> Failure:
+    """Return what an error of a request is to who asked; one that nobody foresaw is printed."""
+    if isinstance(error, WorkerError):
+        return Failure(kind=error.kind, message=error.message, hint=error.hint)
+    traceback.print_exception(error)
+    if isinstance(error, ImportError):
+        return Failure(kind="no-torch", message=f"a library is missing: {error}")
+    return Failure(kind="unsupported", message=_in_a_line(error))
+
+
+def _in_a_line(error: BaseException) -> str:
+    first = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__

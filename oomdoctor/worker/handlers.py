@@ -11,7 +11,7 @@ from oomdoctor.worker.errors import NoTorchError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from oomdoctor.lab.protocol import RunRequest, RunResult, TraceRequest
+    from oomdoctor.lab.protocol import RecordRequest, RunRequest, RunResult, TraceRequest
     from oomdoctor.model.trial import PhasePeak
 
     Say: TypeAlias = Callable[[str], None]
@@ -48,6 +48,15 @@ def ran(request: RunRequest, tell: Tell) -> RunResult:
     from oomdoctor.worker.trials.run import run
 
     return run(request, tell)
+
+
+def recorded(request: RecordRequest, say: Say) -> object:
+    """Run a job on the card of this process and return the stream that torch's allocator got."""
+    say("importing torch")
+    _need_torch()
+    from oomdoctor.worker.history import forked
+
+    return forked.recorded(request, say)
 
 
 def _need_torch() -> None:

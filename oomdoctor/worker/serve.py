@@ -12,7 +12,6 @@ import socket
 import sys
 import threading
 import time
-import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,14 +20,15 @@ from oomdoctor.lab.protocol import (
     Hello,
     Progress,
     ProtocolError,
+    RecordRequest,
     RunRequest,
     TraceRequest,
     TraceResult,
     from_line,
     to_line,
 )
-from oomdoctor.worker.errors import WorkerError
-from oomdoctor.worker.handlers import ran, traced, versions
+from oomdoctor.worker.errors import failure_of
+from oomdoctor.worker.handlers import ran, recorded, traced, versions
 
 if TYPE_CHECKING:
     from oomdoctor.model.trial import PhasePeak
@@ -64,14 +64,8 @@ class Server:
         self._busy.set()
         try:
             answer = self._result(line)
-        except WorkerError as error:
-            answer = Failure(kind=error.kind, message=error.message, hint=error.hint)
-        except ImportError as error:
-            traceback.print_exc()
-            answer = Failure(kind="no-torch", message=f"a library is missing: {error}")
         except (Exception, SystemExit) as error:  # noqa: BLE001 - what a model's code raises is an answer
-            traceback.print_exc()
-            answer = Failure(kind="unsupported", message=_in_a_line(error))
+            answer = failure_of(error)
         finally:
             self._busy.clear()
         self._send(answer)
@@ -83,6 +77,8 @@ class Server:
             return Failure(kind="crashed", message=f"the request cannot be read: {error}")
         if isinstance(request, RunRequest):
             return ran(request, self._tell)
+        if isinstance(request, RecordRequest):
+            return recorded(request, self._say)
         if not isinstance(request, TraceRequest):
             return Failure(kind="crashed", message=f"no request: {type(request).__name__}")
         stream = traced(request, self._say)
@@ -124,11 +120,6 @@ def _warm_up() -> None:
         from oomdoctor.worker.imports import import_common
 
         import_common()
-
-
-def _in_a_line(error: BaseException) -> str:
-    first = str(error).strip().partition("\n")[0]
-    return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
 def largest_rss() -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import pytest
 
 from oomdoctor.memory.stream_replay import replay
 from oomdoctor.model.job import CardSpec, Job, LoraSpec
-from tools.record_streams import record
 from tools.stream_jobs import tiny
 
 JOBS = {
@@ -25,6 +25,7 @@ def test_peaks_of_each_phase_are_those_that_torch_counted(torch: Any, name: str)
     pytest.importorskip("peft")
     if torch.cuda.memory_allocated():
         pytest.skip("an earlier test of this process left memory in use")
+    record = importlib.import_module("oomdoctor.worker.history.recorder").record
     device = torch.cuda.get_device_properties(0)
     card = CardSpec(
         name=device.name,

@@ -65,7 +65,7 @@ def test_qualities_come_best_first_and_each_is_the_fastest_that_fits() -> None:
     assert made.steps[0].settings["method"] == "full"
     assert made.steps[0].settings["checkpointing"] == "false"
     assert all(one.verdict.verdict == "fits" for one in made.steps)
-    assert not any(one.confirmed for one in made.steps)
+    assert {one.engine for one in made.steps} == {"formula"}
 
 
 def test_a_smaller_card_gets_smaller_passes() -> None:
@@ -78,7 +78,7 @@ def test_a_smaller_card_gets_smaller_passes() -> None:
 def test_chosen_settings_are_simulated() -> None:
     double = Double()
     made = plan(a_source(), a_card(24 * GIB), Engines(None, tracer=double), fixed={})
-    assert all(one.confirmed for one in made.steps)
+    assert {one.engine for one in made.steps} == {"simulate"}
     assert len(double.requests) <= MOST_TRACES
     assert made.fallback is None
 
@@ -87,7 +87,7 @@ def test_a_setting_that_the_simulation_refuses_is_not_chosen() -> None:
     """The double holds far more than the formula thinks, so that nothing fits."""
     double = Double()
     made = plan(a_source(seq=4096), a_card(9 * GIB), Engines(None, tracer=double), fixed={})
-    assert all(one.verdict.verdict == "fits" for one in made.steps if one.confirmed)
+    assert all(one.verdict.verdict == "fits" for one in made.steps if one.engine == "simulate")
     assert double.requests
 
 

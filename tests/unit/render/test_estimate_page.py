@@ -163,7 +163,7 @@ def a_plan(made: Estimate, count: int = 2) -> FitPlan:
             verdict=made.verdicts[1],
             quality=float(number),
             time_factor=1.33,
-            confirmed=number == 0,
+            engine="simulate" if number == 0 else "formula",
             notes=("an adapter",),
         )
         for number in range(count)
