@@ -10,8 +10,9 @@ from oomdoctor.model.core import Finding
 from oomdoctor.model.enums import Origin, Truth
 from oomdoctor.model.plan import NotEvaluated
 from oomdoctor.reason.candidates import judge, resource_of
+from oomdoctor.reason.fallbacks import is_moot
 from oomdoctor.record import dataclass
-from oomdoctor.rules.evaluate import expression_value
+from oomdoctor.rules.evaluate import expression_value, nats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from oomdoctor.facts.book import FactBook
     from oomdoctor.model.core import Quote, RuleFault, Verdict
     from oomdoctor.reason.candidates import Candidate
-    from oomdoctor.rules.shape import Cause, Rule, RuleSet
+    from oomdoctor.rules.shape import Cause, Evidence, Rule, RuleSet
 
 OTHER_PRIOR = 0.10
 """Prior of "something else": a cause that no rule knows."""
@@ -38,6 +39,8 @@ _NEGLIGIBLE = 0.004
 _NEGLIGIBLE_FOREIGN = 0.05
 # What an unsupported finer reason keeps of its mass beside a certain broader one.
 _FINER_KEEPS = 0.25
+# What a fact has to move a probability by, true or false, for it to be worth asking for.
+_MATTERS = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,10 +177,6 @@ def _finding(candidate: Candidate, probability: float, book: FactBook) -> Findin
     counted = [weight for weight in candidate.weights if weight.counted]
     supporting = [weight.verdict for weight in counted if weight.nats > 0]
     opposing = [weight.verdict for weight in counted if weight.nats < 0]
-    missing = set(candidate.gate.missing)
-    for weight in candidate.weights:
-        if weight.verdict.truth is Truth.UNKNOWN:
-            missing |= weight.verdict.missing
     rule = candidate.rule
     return Finding(
         code=rule.code,
@@ -191,10 +190,30 @@ def _finding(candidate: Candidate, probability: float, book: FactBook) -> Findin
         explains_bytes=explained_bytes(rule, book),
         quotes=_quotes_of([candidate.gate, *supporting]),
         against=_quotes_of(opposing),
-        missing=tuple(sorted(missing)),
+        missing=_missing(candidate, probability, book),
         assumed=_assumed(read, book),
         other_codes=candidate.other_codes,
     )
+
+
+def _missing(candidate: Candidate, probability: float, book: FactBook) -> tuple[str, ...]:
+    """Return what is not known and could still move the probability."""
+    missing = set(candidate.gate.missing)
+    for line, weight in zip(candidate.rule.evidence, candidate.weights, strict=False):
+        if weight.verdict.truth is Truth.UNKNOWN and _matters(line, probability):
+            missing |= weight.verdict.missing
+    return tuple(sorted(key for key in missing if not is_moot(book, key)))
+
+
+def _matters(line: Evidence, probability: float) -> bool:
+    """Say whether a line, if it were known to be true or false, would move a probability."""
+    rest = 1 - probability
+    for truth in (Truth.TRUE, Truth.FALSE):
+        odds = math.exp(SHARPNESS * nats(line, truth))
+        moved = probability * odds / (probability * odds + rest)
+        if abs(moved - probability) >= _MATTERS:
+            return True
+    return False
 
 
 def _side_finding(rule: Rule, gate: Verdict, book: FactBook) -> Finding:

@@ -36,6 +36,7 @@ LARGE = rule(
 )
 CAUSES = (cause("other-process", prior=0.06), cause("large-batch", prior=0.3))
 RULES = ruleset([FOREIGN, LARGE], CAUSES)
+CAUSES_AB = (cause("a", prior=0.2), cause("b", prior=0.2))
 
 
 def probability(ranking: Ranking, name: str) -> float:
@@ -94,6 +95,29 @@ def test_an_open_gate_counts_half_and_names_what_is_missing() -> None:
     assert probability(ranking, "other-process") == pytest.approx(shown(0.03, 0.3, OTHER_PRIOR))
     assert ranking.not_evaluated[0].code == "EXT5001"
     assert ranking.not_evaluated[0].needs == ("oom.caught",)
+
+
+def test_only_what_could_still_move_a_probability_is_named_as_missing() -> None:
+    sure = [line("oom.hint_line", 0.999, 0.0001), line("run.late_step", 0.5, 0.4)]
+    split = [line("run.first_step", 0.9, 0.1), line("run.rank == 0", 0.5001, 0.5)]
+    rules = ruleset([rule("A", "a", evidence=sure), rule("B", "b", evidence=split)], CAUSES_AB)
+
+    certain = rank(rules, book(oom__seen=True, oom__hint_line=True))
+    open_ones = rank(rules, book(oom__seen=True))
+
+    assert certain.findings[0].missing == ()
+    missing = {one.cause: one.missing for one in open_ones.findings}
+    assert missing == {"a": ("oom.hint_line", "run.late_step"), "b": ("run.first_step",)}
+
+
+def test_what_another_program_would_tell_is_not_named_as_missing() -> None:
+    rules = ruleset([rule("A", "a", evidence=[line("serve.ggml", 0.1, 0.9)])], [cause("a")])
+
+    of_torch = rank(rules, book(oom__seen=True, oom__library="torch"))
+    of_any = rank(rules, book(oom__seen=True))
+
+    assert of_torch.findings[0].missing == ()
+    assert of_any.findings[0].missing == ("serve.ggml",)
 
 
 def test_an_open_gate_of_the_leader_is_never_conclusive() -> None:
