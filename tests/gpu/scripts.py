@@ -58,9 +58,13 @@ def run_script(
     *,
     ranks: int = 1,
     card_bytes: int | None = None,
+    card: VirtualCard | None = None,
 ) -> Ran:
-    """Run a script to its end on cards of so many bytes, or on those that are there."""
-    if not IS_VIRTUAL and torch.cuda.device_count() < ranks:
+    """Run a script to its end on cards of so many bytes, or on those that are there.
+
+    Or on a virtual `card`, wherever the test runs.
+    """
+    if card is None and not IS_VIRTUAL and torch.cuda.device_count() < ranks:
         pytest.skip(f"{ranks} devices are needed, {torch.cuda.device_count()} are there")
     folder.mkdir(exist_ok=True)
     limit = 0 if IS_VIRTUAL or card_bytes is None else card_bytes
@@ -72,7 +76,7 @@ def run_script(
         subprocess.run(
             [sys.executable, *words],
             cwd=folder,
-            env=_environment(torch, ranks, card_bytes),
+            env=_environment(torch, ranks, card_bytes, card),
             stdout=output,
             stderr=subprocess.STDOUT,
             timeout=LONGEST_S,
@@ -91,8 +95,14 @@ def run_script(
     )
 
 
-def _environment(torch: Any, ranks: int, card_bytes: int | None) -> dict[str, str]:
+def _environment(
+    torch: Any, ranks: int, card_bytes: int | None, card: VirtualCard | None
+) -> dict[str, str]:
     base = {**os.environ, **_QUIET}
+    if card is not None:
+        # what hides a real card would hide a virtual one
+        base.pop("CUDA_VISIBLE_DEVICES", None)
+        return virtual_environment(card, count=ranks, base=base)
     if not IS_VIRTUAL:
         return base
     device = torch.cuda.get_device_properties(0)
