@@ -109,9 +109,9 @@ def check_edits(template: CommandTemplate, values: Mapping[str, Value]) -> tuple
     return tuple(f"Not in the file before, trials add it: {one}" for one in added)
 
 
-def check_start(program: str) -> None:
-    """Raise UsageError where no trial could start: there is no such program here."""
-    if not _HOLE.search(program) and which(program) is None:
+def check_start(program: str, path: str | None = None) -> None:
+    """Raise UsageError where no trial could start: no such program is here, or in `path`."""
+    if not _HOLE.search(program) and which(program, path=path) is None:
         raise click.UsageError(
             f"{program!r} cannot be started: no program of that name is here, or it may not be run"
         )

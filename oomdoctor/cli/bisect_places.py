@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from oomdoctor.cli.bisect_backend import VIRTUAL
 from oomdoctor.lab.backends import COMMAND, JOB, BackendSpec, backend_of
 from oomdoctor.lab.devices import MachineLooks, chosen
 from oomdoctor.lab.executors import OneByOne, SideBySide
@@ -44,6 +45,10 @@ class Opened(NamedTuple):
 @contextmanager
 def opened(setup: Setup, asked: Asked, earlier: Allowed | None = None) -> Iterator[Opened]:
     """Look at the places of a run, lock them, and give them."""
+    if setup.backend == VIRTUAL:
+        from oomdoctor.cli.bisect_virtual import machine_of
+
+        machine_of(setup, asked)  # what lacks is said before anything is kept of the run
     places = tuple(Place(Guard(wish)) for wish in wishes(setup, asked))
     with ExitStack() as stack:
         allowed = [stack.enter_context(place.opened(earlier)) for place in places]
@@ -133,7 +138,6 @@ def backend_spec(setup: Setup, asked: Asked, folder: Path) -> BackendSpec:
         runs=JOB if setup.template is None else COMMAND,
         folder=str(folder.absolute()),
         python=asked["python"],
-        environment=_virtual(setup, asked) if setup.backend == "virtual" else {},
         card=setup.card if simulated else None,
         outside_bytes=CONTEXT[1] if whole_card else 0,
     )
@@ -142,6 +146,10 @@ def backend_spec(setup: Setup, asked: Asked, folder: Path) -> BackendSpec:
 def _maker(setup: Setup, asked: Asked, folder: Path) -> MakeBackend:
     if setup.backend == "formula":
         return partial(_by_formula, setup)
+    if setup.backend == VIRTUAL:
+        from oomdoctor.cli.bisect_virtual import virtual_maker
+
+        return virtual_maker(setup, asked, backend_spec(setup, asked, folder))
     return partial(backend_of, backend_spec(setup, asked, folder))
 
 
@@ -161,18 +169,3 @@ def _by_formula(setup: Setup, stop: Stop, environment: Mapping[str, str]) -> Bac
 
     cap = setup.cap_bytes if setup.cap_bytes is not None else card.total_bytes - CONTEXT[1]
     return FormulaBackend(peak, cap_bytes=cap)
-
-
-def _virtual(setup: Setup, asked: Asked) -> dict[str, str]:
-    """Return the variables that put a process on a virtual card."""
-    import sys
-
-    from oomdoctor.virtual.card import card_like
-    from oomdoctor.virtual.run import virtual_environment
-
-    if setup.card is None:
-        raise click.UsageError("--backend virtual needs a card: --gpu NAME")
-    environment = virtual_environment(
-        card_like(setup.card), python=asked["python"] or sys.executable
-    )
-    return {name: value for name, value in environment.items() if os.environ.get(name) != value}

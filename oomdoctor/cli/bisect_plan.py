@@ -48,7 +48,6 @@ def plan_of(values: Mapping[str, object], *, stdin: BinaryIO | None) -> BisectPl
         allowed = found.allowed
         width = len(found.places)
         wanted = begun(setup, asked, allowed, width=width)
-    card = ", ".join(allowed.names) or (None if setup.card is None else setup.card.name)
     return BisectPlan(
         backend=setup.backend,
         axes=tuple(range_of(one) for one in setup.axes),
@@ -58,7 +57,7 @@ def plan_of(values: Mapping[str, object], *, stdin: BinaryIO | None) -> BisectPl
         start=wanted.start,
         job=setup.job if setup.template is None else None,
         command=setup.command_at({}),
-        card=card or None,
+        card=setup.card_words(allowed),
         cap_bytes=allowed.cap_bytes,
         limit_bytes=wanted.limit_bytes,
         host_cap_bytes=allowed.host_cap_bytes,

@@ -143,7 +143,6 @@ def _made(
     frontier = driven.answer if isinstance(driven.answer, Frontier) else None
     allowed = found.allowed
     best = None if answer is None else answer.best
-    card = ", ".join(allowed.names) or (None if setup.card is None else setup.card.name)
     return Bisected(
         backend=setup.backend,
         axes=tuple(range_of(one) for one in setup.axes),
@@ -152,7 +151,7 @@ def _made(
         best=best if frontier is None else fastest_of(frontier),
         job=setup.job if setup.template is None else None,
         command=setup.command_at({}),
-        card=card or None,
+        card=setup.card_words(allowed),
         cap_bytes=allowed.cap_bytes,
         limit_bytes=wanted.limit_bytes,
         host_cap_bytes=allowed.host_cap_bytes,

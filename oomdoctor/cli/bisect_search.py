@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.cli.bisect_backend import VIRTUAL
 from oomdoctor.cli.bisect_setup import SPEED
 from oomdoctor.cli.bisect_start import Start
 from oomdoctor.cli.steps import steps_for
@@ -80,8 +81,16 @@ def limit_of(setup: Setup, allowed: Allowed) -> int | None:
         return allowed.room_bytes
     if setup.card is None:
         return None
-    outside = 0 if setup.backend == "virtual" else CONTEXT[1]
-    return setup.card.total_bytes - outside
+    return setup.card.total_bytes - _outside_bytes(setup)
+
+
+def _outside_bytes(setup: Setup) -> int:
+    """Return what of a card is not the allocator's to give."""
+    if setup.backend != VIRTUAL:
+        return CONTEXT[1]
+    from oomdoctor.virtual.outside import CONTEXT_BYTES
+
+    return CONTEXT_BYTES
 
 
 def _start(

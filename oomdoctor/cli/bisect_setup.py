@@ -7,21 +7,25 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from oomdoctor.cli.bisect_axes import axes_of, name_in_job, within_model
+from oomdoctor.cli.bisect_backend import (
+    ON_NO_CARD,
+    VIRTUAL,
+    backend_of,
+    cap_of,
+    card_of,
+    on_virtual_cards,
+    search_path,
+)
 from oomdoctor.cli.bisect_command import check_edits, check_start, command_given, template_of
 from oomdoctor.cli.estimate_run import described_by
-from oomdoctor.errors import ProbeError, UsageError
-from oomdoctor.estimating.cards import PLAIN
 from oomdoctor.estimating.describe import cards_asked
-from oomdoctor.estimating.engine import torch_is_there
 from oomdoctor.lab.job_values import job_at
 from oomdoctor.lab.keys import digest
 from oomdoctor.lab.protocol import encode
 from oomdoctor.model.trial import CommandSpec, TrialSpec
-from oomdoctor.probe import gpu
-from oomdoctor.record import NamedTuple, replace
+from oomdoctor.record import NamedTuple
 from oomdoctor.render.bisect_words import TIMELESS
 from oomdoctor.search.axes import HOST, QUADRATIC
-from oomdoctor.units import format_size, parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,10 +40,7 @@ if TYPE_CHECKING:
     from oomdoctor.search.axes import Axis
     from oomdoctor.search.rounds import Ask
 
-ON_NO_CARD = ("simulate", "formula")
-TWIN = "cuda-twin"
 SPEED = "tokens-per-second"
-LEAST_CAP = 1 << 20
 _NOT_OF_THE_PLAN = ("notes", "source")
 
 
@@ -47,7 +48,8 @@ class Setup(NamedTuple):
     """A run before it begins. `outer` is there where a frontier is wanted.
 
     `job` is what runs, or (beside a `template`) what the estimate is made of; it was read from
-    `source`, which may be standard input and is read but once.
+    `source`, which may be standard input and is read but once. `cards` is how many virtual cards a
+    command gets.
     """
 
     backend: str
@@ -60,6 +62,7 @@ class Setup(NamedTuple):
     steps: int
     evaluates: bool
     saves: bool
+    cards: int = 1
     notes: tuple[str, ...] = ()
     source: Source | None = None
 
@@ -72,6 +75,12 @@ class Setup(NamedTuple):
     def on_host(self) -> bool:
         """Say whether the memory of the host decides."""
         return self.inner.memory == HOST
+
+    def card_words(self, allowed: Allowed) -> str | None:
+        """Return the cards of a run as its report names them."""
+        if allowed.names or self.card is None:
+            return ", ".join(allowed.names) or None
+        return self.card.name if self.cards == 1 else f"{self.cards} x {self.card.name}"
 
     def plan_digest(self, **more: object) -> str:
         """Return what two runs have in common when one may go on with the other's journal."""
@@ -95,7 +104,7 @@ class Setup(NamedTuple):
                 values=ask.values,
                 job=self.job_at(ask.values) if self.template is None else None,
                 command=self.command_at(ask.values),
-                card=self.card if self.backend in ("simulate", "virtual") else None,
+                card=self.card if self.backend in ("simulate", VIRTUAL) else None,
                 steps=self.steps,
                 evaluates=self.evaluates,
                 saves=self.saves,
@@ -119,8 +128,9 @@ class Setup(NamedTuple):
 
 def setup_of(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Setup:
     """Return what a command line comes to; UsageError says what it lacks."""
-    asked = cast("Asked", values)
     words = command_given()
+    values, count = on_virtual_cards(values, has_command=bool(words))
+    asked = cast("Asked", values)
     if not asked["axis"] and not asked["git_bisect"]:
         raise click.UsageError("no axis: give --axis batch, or --axis NAME=LOW..HIGH")
     axes = axes_of(asked["axis"])
@@ -139,14 +149,14 @@ def setup_of(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Setup:
             name_in_job(one.name)
     else:
         added = check_edits(template, {one.name: one.value(0) for one in axes})
-    backend, notes = _backend(asked, has_command=bool(words))
+    backend, notes = backend_of(asked, has_command=bool(words))
     if asked["objective"] == SPEED and backend in TIMELESS:
         raise click.UsageError(
             f"--objective {SPEED} needs trials that take their time: --backend cuda or cpu"
         )
     if words and asked["executor"] != "ray" and not asked["git_bisect"]:
-        check_start(words[0])
-    cap = _cap(asked["cap"])
+        check_start(words[0], search_path(asked["backend"], asked["python"]))
+    cap = cap_of(asked["cap"])
     inner, outer = _roles(axes)
     return Setup(
         backend=backend,
@@ -154,11 +164,12 @@ def setup_of(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Setup:
         outer=outer,
         job=job,
         template=template,
-        card=_card(backend, cards, cap),
+        card=card_of(backend, cards, cap),
         cap_bytes=cap,
         steps=asked["steps"],
         evaluates=asked["evaluates"],
         saves=asked["saves"],
+        cards=count,
         notes=(*notes, *added),
     )
 
@@ -189,58 +200,6 @@ def _described(
     return described.job, cards_asked(asked["gpu"], described.book)
 
 
-def _backend(asked: Asked, *, has_command: bool) -> tuple[str, tuple[str, ...]]:
-    """Return where trials run, and why where nobody chose."""
-    has_torch = asked["python"] is not None or torch_is_there()
-    if asked["backend"] is not None:
-        if asked["backend"] == TWIN and (has_command or asked["cap"] is None):
-            raise click.UsageError(
-                "--backend cuda-twin scales a job and its cap: give a job and --cap SIZE, the room"
-                " that the whole job would have"
-            )
-        if has_command and asked["backend"] in ON_NO_CARD:
-            raise click.UsageError(
-                f"--backend {asked['backend']} knows jobs alone; a command runs on cuda, virtual"
-                " or cpu"
-            )
-        if not (has_command or has_torch or asked["backend"] == "formula"):
-            raise _without_torch(asked["backend"])
-        return asked["backend"], ()
-    try:
-        if gpu.devices():
-            if not (has_command or has_torch):
-                raise _without_torch("cuda")
-            return "cuda", ()
-        why = ""
-    except ProbeError as error:
-        why = f" ({error.message})"
-    if has_command:
-        raise click.UsageError(
-            f"no card is seen here{why}: give --backend cpu (tensors of the CPU, counted) or"
-            " --backend virtual --gpu NAME (no device, PyTorch's CUDA build)"
-        )
-    if has_torch:
-        return "simulate", (f"No card is seen here{why}, so trials are simulated",)
-    return "formula", (f"Neither a card{why} nor torch is here, so trials are computed by formula",)
-
-
-def _without_torch(backend: str) -> UsageError:
-    return UsageError(
-        f"--backend {backend} builds the job with torch, which is not installed beside oomdoctor",
-        hint="`pip install 'oomdoctor[lab]'` brings it, --python FILE names an interpreter that has"
-        " it, and `bisect --backend formula` computes without it",
-    )
-
-
-def _cap(text: str | None) -> int | None:
-    if text is None:
-        return None
-    size = parse_size(text)
-    if size is None or size.bytes < LEAST_CAP:
-        raise click.UsageError(f"--cap {text!r}: expected a size such as 8GiB, 1 MiB or more")
-    return size.bytes
-
-
 def _roles(axes: tuple[Axis, ...]) -> tuple[Axis, Axis | None]:
     """Return the axis whose edge is looked for and the one whose values are its rows.
 
@@ -256,22 +215,6 @@ def _roles(axes: tuple[Axis, ...]) -> tuple[Axis, Axis | None]:
     if first.growth == QUADRATIC and second.growth != QUADRATIC:
         return second, first
     return first, second
-
-
-def _card(backend: str, cards: tuple[CardSpec, ...], cap: int | None) -> CardSpec | None:
-    if len(cards) > 1 and backend not in ("cuda", "cuda-twin"):
-        names = ", ".join(repr(one.name) for one in cards)
-        raise click.UsageError(f"--gpu: trials run on one card; give one of {names}")
-    if cards:
-        return cards[0]
-    if backend in ON_NO_CARD and cap is not None:
-        return replace(PLAIN, name=f"{format_size(cap)} card", total_bytes=cap)
-    if backend in (*ON_NO_CARD, "virtual"):
-        raise click.UsageError(
-            f"no card is known, and --backend {backend} needs one: --gpu NAME or SIZE, or"
-            " --cap SIZE"
-        )
-    return None
 
 
 def _plain(value: object) -> object:

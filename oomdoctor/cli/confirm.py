@@ -25,6 +25,8 @@ class Asked(TypedDict):
     """What the command line asks for beside what `bisect` knows."""
 
     case: str
+    backend: str | None
+    python: str | None
     treated: str | None
     minimal: bool
     write_config: str | None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from oomdoctor.cli.bisect_backend import search_path
 from oomdoctor.cli.bisect_command import check_start, command_given
 from oomdoctor.cli.bisect_setup import setup_of
 from oomdoctor.errors import InputError, Location
@@ -73,7 +74,7 @@ def wanted_of(values: Mapping[str, object], *, stdin: BinaryIO | None) -> Wanted
         raise click.UsageError("--treated stands for a command, and there is none behind --")
     for words in (_words(asked["treated"]), command_given()):
         if words:
-            check_start(words[0])
+            check_start(words[0], search_path(asked["backend"], asked["python"]))
     if asked["write_config"] is not None and not asked["minimal"]:
         raise click.UsageError("--write-config writes what --minimal finds: give both")
     if setup.job is None or setup.source is None:

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from oomdoctor.cli.bisect_backend import VIRTUAL
 from oomdoctor.cli.bisect_live import shown_trials
 from oomdoctor.cli.bisect_places import executor_of, opened
 from oomdoctor.cli.bisect_run import Tally, again, allowed_then, caps_of, endable, record
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from oomdoctor.lab.drive import Driven
 
 
-WITHOUT_A_CARD = ("simulate", "cpu")
+WITHOUT_A_CARD = ("simulate", "cpu", VIRTUAL)
 """Back ends that have memory for a run without its cap."""
 
 
@@ -136,14 +137,13 @@ def _made(wanted: Wanted, found: Opened, tests: Sequence[Planned], verdicts: Ver
 def _head(wanted: Wanted, found: Opened, tests: Sequence[Planned]) -> Confirmed:
     setup, allowed = wanted.setup, found.allowed
     costs = price(tests)
-    card = ", ".join(allowed.names) or (None if setup.card is None else setup.card.name)
     return Confirmed(
         backend=setup.backend,
         planned=tuple(_test(one) for one in tests),
         before=wanted.case.probabilities,
         job=setup.job if setup.template is None else None,
         command=setup.command_at({}),
-        card=card or None,
+        card=setup.card_words(allowed),
         cap_bytes=allowed.cap_bytes,
         host_cap_bytes=allowed.host_cap_bytes,
         trials_at_most=costs.trials,

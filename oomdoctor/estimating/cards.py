@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import UsageError
-from oomdoctor.facts.gpus import GIB, MIB, SPREAD, cards, lookup, split_mig
+from oomdoctor.facts.gpus import GIB, MIB, OF_SMI, SPREAD, cards, lookup, split_mig
 from oomdoctor.model.job import CardSpec
 from oomdoctor.units import format_size, parse_size
 
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from oomdoctor.facts.gpus import Gpu
 
 MOST_BYTES = 1 << 50  # of one card
-# What a card reports to PyTorch where only its nominal size, or that of nvidia-smi, is known: the
-# driver keeps some. Seen: 0.979 (A10G) to 0.9957 (H200) of what nvidia-smi prints.
-OF_SMI = 0.979
-DRIVERS = 0.03  # totals of one card differ by so much between drivers
 PLAIN = CardSpec(name="", capability=(8, 0), processors=108, total_bytes=80 * GIB)
 USUAL = (
     "NVIDIA GeForce RTX 3060",
@@ -147,7 +143,7 @@ def _spec(card: Gpu) -> CardSpec:
         name=card.name,
         capability=capability,
         processors=processors_of(card.name, capability),
-        total_bytes=reported(card),
+        total_bytes=card.reported_bytes(),
     )
 
 
@@ -161,16 +157,6 @@ def _slice(card: Gpu, name: str, gigabytes: int) -> CardSpec:
         processors=max(1, round(whole.processors * share)),
         total_bytes=int(gigabytes * GIB * OF_SMI),
     )
-
-
-def reported(card: Gpu) -> int:
-    """Return what a card reports to PyTorch: the least of what its drivers were seen to say."""
-    if card.torch_mib:
-        newest = card.torch_mib[0]
-        return MIB * min(one for one in card.torch_mib if abs(one - newest) <= DRIVERS * newest)
-    if card.smi_mib:
-        return int(MIB * card.smi_mib[0] * OF_SMI)
-    return int(GIB * (card.nominal_gb or (0,))[0] * OF_SMI)
 
 
 def capability_of(text: str | None) -> tuple[int, int]:

@@ -37,8 +37,14 @@ class Frame(NamedTuple):
     def library(self) -> bool:
         """Say whether it is code that was installed or recorded the run, not the user's own."""
         file = self.file.replace("\\", "/")
-        named = any(one in file for one in (*LIBRARIES, *OURS))
+        named = self.recorder or any(one in file for one in LIBRARIES)
         return named or file.startswith(LIBRARY_STARTS)
+
+    @property
+    def recorder(self) -> bool:
+        """Say whether it is code of ours that was in the run: it asks for nothing of its own."""
+        file = self.file.replace("\\", "/")
+        return any(one in file for one in OURS)
 
     @property
     def forward(self) -> bool:
@@ -65,8 +71,8 @@ class Stack(NamedTuple):
 
     @property
     def first(self) -> Frame | None:
-        """Return the user's own frame, else the innermost of all; None where there is none."""
-        return self.own or (self.frames[0] if self.frames else None)
+        """Return the user's own frame, else the innermost of a library; None where there is none."""
+        return self.own or next((one for one in self.frames if not one.recorder), None)
 
 
 NO_STACK = Stack(())

@@ -53,8 +53,15 @@ def build(site: Path, *, environment: Mapping[str, str] = os.environ) -> Path:
     folder = cache_folder(environment) / _key(wheels, compiler)
     if (folder / DRIVER).is_file():
         return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=folder.parent))
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=folder.parent))
+    except OSError as error:
+        raise InputError(
+            f"the libraries of a virtual card cannot be kept in {folder.parent}: {error.strerror}",
+            hint="name a folder that can be written to in the environment variable XDG_CACHE_HOME; "
+            f"without one, {FALL_BACK}",
+        ) from error
     try:
         _compile(wheels, compiler, unfinished)
         _move(unfinished, folder)

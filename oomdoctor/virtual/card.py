@@ -89,6 +89,7 @@ _BY_CAPABILITY = {
     (10, 0): 148,
     (12, 0): 170,
 }
+_NVIDIA_ALONE = "only NVIDIA's cards can be played, `oomdoctor estimate` knows others"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,14 +116,14 @@ def cards_named(names: str) -> tuple[VirtualCard, ...]:
     """Return the cards of a list: `RTX 4090`, `RTX 4090 x8`, `A100, 2x L4`, `H100 MIG 2g.20gb`."""
     found: list[VirtualCard] = []
     for part in names.split(","):
-        name, times = _without_times(part.strip())
+        name, times = without_times(part.strip())
         found += [card_named(name)] * times
     if len(found) > MOST_CARDS:
         raise UsageError(f"a machine has 1 to {MOST_CARDS} virtual cards, not {len(found)}")
     return tuple(found)
 
 
-def _without_times(text: str) -> tuple[str, int]:
+def without_times(text: str) -> tuple[str, int]:
     """Return a name and how often it stands: `RTX 4090 x8`, `8x RTX 4090` and `8 x RTX 4090`."""
     ahead, behind = r"(\d+)\s*[xX\u00d7]\s+(.+)", r"(.+?[\s\d])\s*[xX\u00d7]\s*(\d+)"
     found = re.fullmatch(f"{ahead}|{behind}", text)
@@ -143,19 +144,17 @@ def card_named(name: str) -> VirtualCard:
             return card if slice_gb is None else slice_of(card, name, gpu.nominal_gb)
     raise InputError(
         f"no NVIDIA card of known memory and compute capability is called {name!r}",
-        hint="name it as nvidia-smi does, such as 'NVIDIA A100-SXM4-80GB'; only NVIDIA's cards can "
-        "be played, `oomdoctor estimate` knows others",
+        hint=f"name it as nvidia-smi does, such as 'NVIDIA A100-SXM4-80GB'; {_NVIDIA_ALONE}",
     )
 
 
 def card_of(gpu: Gpu) -> VirtualCard | None:
     """Return the card of a row of the table, None where it cannot be played."""
-    totals = gpu.totals()
-    if gpu.compute_capability is None or not totals:
+    total = gpu.reported_bytes()
+    if gpu.compute_capability is None or not total:
         return None
     major, _, minor = gpu.compute_capability.partition(".")
     capability = int(major), int(minor)
-    total = gpu.torch_mib[0] * MIB if gpu.torch_mib else totals[0]
     return VirtualCard(
         name=gpu.name,
         total_bytes=total,
@@ -184,7 +183,10 @@ def slice_of(card: VirtualCard, name: str, nominal_gb: Sequence[int]) -> Virtual
 
 
 def card_like(card: CardSpec) -> VirtualCard:
-    """Return the card that a simulated job runs on."""
+    """Return the card that an estimate or a trial is made for; InputError where it is no NVIDIA."""
+    found = lookup(card.name)
+    if found and all(one.compute_capability is None for one in found):
+        raise InputError(f"{card.name} cannot be played: {_NVIDIA_ALONE}")
     return VirtualCard(
         name=card.name,
         total_bytes=card.total_bytes,

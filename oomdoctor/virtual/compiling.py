@@ -45,9 +45,20 @@ def link(compiler: str, sources: Sequence[Path], target: Path, flags: Sequence[s
 
 
 def _run(command: list[str]) -> str:
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=_LONGEST_S, check=False, errors="replace"
-    )
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_LONGEST_S,
+            check=False,
+            errors="replace",
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ProbeError(
+            f"the C compiler does not run: {error}",
+            hint=f"name another in the environment variable CC. Without one, {FALL_BACK}",
+        ) from error
     if done.returncode:
         hint = "the headers of this version of CUDA may differ from those that are known"
         if "stdio.h" in done.stderr or "stddef.h" in done.stderr:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 PREFIX = "OOMDOCTOR_VIRTUAL_"
 HOOKS = HERE / "hooks"
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 # what a run may find in its own environment, and must not
 _OTHERS = ("OTHERS_BYTES", "FAIL_AT", "LOG", "USAGE")
 
@@ -59,6 +60,7 @@ def environment_of(
     stale = {PREFIX + name for name in _OTHERS}
     return {
         **{name: value for name, value in base.items() if name not in stale},
+        **_visible(base, len(cards)),
         **{PREFIX + name: value for name, value in played.items()},
         "LD_PRELOAD": _joined([str(libraries / name) for name in preloaded], base, "LD_PRELOAD"),
         "LD_LIBRARY_PATH": _joined([str(libraries)], base, "LD_LIBRARY_PATH"),
@@ -67,6 +69,18 @@ def environment_of(
         "TRITON_CACHE_DIR": str(tuned / "triton"),
         "TORCHINDUCTOR_CACHE_DIR": str(tuned / "inductor"),
     }
+
+
+def _visible(base: Mapping[str, str], count: int) -> dict[str, str]:
+    """Let all cards be seen where the variable speaks of real ones that are not among them.
+
+    A login node hides all cards, a batch system names those of a job.
+    """
+    named = base.get(VISIBLE)
+    known = {str(number) for number in range(count)}
+    if named is None or {one.strip() for one in named.split(",")} <= known:
+        return {}
+    return {VISIBLE: ",".join(sorted(known, key=int))}
 
 
 def _each(cards: Sequence[VirtualCard], part: Callable[[VirtualCard], object]) -> str:

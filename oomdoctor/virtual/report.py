@@ -49,6 +49,16 @@ class VirtualReport:
             doubt = _doubt(card, use)
             if doubt:
                 yield doubt
+        yield from self._of_the_run()
+        yield from self.unmodelled.sentences()
+        yield CHECKED
+
+    def assumptions(self) -> Iterator[str]:
+        """Yield what was taken for granted, alike for all runs of which it is alike."""
+        yield from self._of_the_run()
+        yield from self.unmodelled.sentences(counts=False)
+
+    def _of_the_run(self) -> Iterator[str]:
         if self.torch is not None and self.torch < FOLLOWS_VALUES:
             yield NOT_FOLLOWED.format(*self.torch)
         elif self.torch is not None and self.torch > NEWEST:
@@ -56,8 +66,6 @@ class VirtualReport:
         yield context_words(self.cards[0].context_bytes)
         if any(one.startswith("ncclComm") for one in self.unmodelled.assumed):
             yield communicator_words(self.cards[0])
-        yield from self.unmodelled.sentences()
-        yield CHECKED
 
     def as_data(self) -> dict[str, object]:
         """Return the same for machines: `virtual.json` of a bundle."""

@@ -19,7 +19,7 @@ from oomdoctor.record import dataclass
 from oomdoctor.virtual.build import build
 from oomdoctor.virtual.environment import environment_of
 from oomdoctor.virtual.unmodelled import read_log
-from oomdoctor.virtual.wheels import SETUP
+from oomdoctor.virtual.wheels import FALL_BACK, SETUP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from oomdoctor.virtual.card import VirtualCard
     from oomdoctor.virtual.unmodelled import Unmodelled
 
+_LONGEST_START_S = 60
 _WHERE_TORCH_IS = """
 import importlib.util, os
 spec = importlib.util.find_spec("torch")
@@ -66,11 +67,14 @@ def site_packages_of(python: str) -> Path:
             [python, "-c", _WHERE_TORCH_IS],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=_LONGEST_START_S,
             check=False,
         )
-    except OSError as error:
-        raise InputError(f"{python} does not start: {error}") from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(
+            f"{python} does not start: {error}",
+            hint=f"name an interpreter that has the CUDA build of torch; without one, {FALL_BACK}",
+        ) from error
     folder = done.stdout.strip()
     if done.returncode or not folder:
         raise InputError(f"{python} has no torch", hint=SETUP)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import UsageError
-from oomdoctor.record import dataclass, replace
+from oomdoctor.record import NamedTuple, dataclass, replace
 from oomdoctor.virtual.build import build
 from oomdoctor.virtual.environment import PREFIX, environment_of
 from oomdoctor.virtual.outside import with_outside
@@ -76,13 +76,34 @@ class Wanted:
         return {"device": "cuda", **asked} if any(asked.values()) else {}
 
 
+class Played(NamedTuple):
+    """The folder with the libraries that play cards for one build of torch, and its version."""
+
+    libraries: Path
+    torch: tuple[int, int] | None
+
+
+def played_for(python: str, *, base: Mapping[str, str] = os.environ) -> Played:
+    """Build the library for the torch of an interpreter.
+
+    InputError where that cannot be done, with what to do instead.
+    """
+    site = site_packages_of(python)
+    return Played(build(site, environment=base), torch_version(site))
+
+
 class Session:
     """A run's own folder, its environment, and what it left behind."""
 
     def __init__(
-        self, wanted: Wanted, command: Sequence[str], *, base: Mapping[str, str] = os.environ
+        self,
+        wanted: Wanted,
+        command: Sequence[str],
+        *,
+        played: Played | None = None,
+        base: Mapping[str, str] = os.environ,
     ) -> None:
-        """Find the Python of the command and build the library for its torch.
+        """Find the Python of the command and build the library for its torch, unless it is given.
 
         InputError or UsageError where that cannot be done, with what to do instead.
         """
@@ -101,13 +122,13 @@ class Session:
         base = dict(base) if wanted.venv is None else with_venv(wanted.venv, base)
         # who starts it looks for it in the path of its own
         self.command = (shutil.which(command[0], path=base.get("PATH")) or command[0], *command[1:])
-        site = site_packages_of(python_of(command, base))
-        self._torch = torch_version(site)
-        libraries = build(site, environment=base)
+        if played is None:
+            played = played_for(python_of(command, base), base=base)
+        self._torch = played.torch
         self._folder = Path(tempfile.mkdtemp(prefix="oomdoctor-virtual-"))
         shared = SHARED_MEMORY if SHARED_MEMORY.is_dir() else self._folder
         self.usage = shared / f"{self._folder.name}-usage"
-        self.environment = self._environment(libraries, base)
+        self.environment = self._environment(played.libraries, base)
 
     def __enter__(self) -> Self:
         """Return itself."""

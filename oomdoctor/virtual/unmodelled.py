@@ -46,8 +46,12 @@ class Unmodelled:
         """Return how many values were read that nobody can know."""
         return sum(one.times for one in self.reads)
 
-    def sentences(self) -> Iterator[str]:
-        """Yield what a reader of figures from this run has to know."""
+    def sentences(self, *, counts: bool = True) -> Iterator[str]:
+        """Yield what a reader of figures from this run has to know.
+
+        Without `counts` the same lines of a program are told in the same words, however often they
+        read.
+        """
         for names, said in (
             (self.refused, "calls that failed since nobody models them"),
             (self.ignored, "calls that did nothing"),
@@ -57,16 +61,22 @@ class Unmodelled:
             if names:
                 yield f"{said}: {'; '.join(names)}"
         if self.unknown_reads:
+            what = "values that only a GPU could have computed"
+            if counts:
+                subject = f"{self.unknown_reads} reads of {what}, answered with zeros"
+            else:
+                subject = f"{what} were read and answered with zeros"
             yield (
-                f"{self.unknown_reads} reads of values that only a GPU could have computed, "
-                "answered with zeros: where the program branches on them, its memory may differ"
-                f" ({self._places()})"
+                f"{subject}: where the program branches on them, its memory may differ "
+                f"({self._places(counts=counts)})"
             )
 
-    def _places(self) -> str:
-        """Return the lines that read most, with their counts."""
+    def _places(self, *, counts: bool) -> str:
+        """Return the lines that read most, with their counts if they are wanted."""
         most = sorted(self.reads, key=lambda one: -one.times)
-        said = [f"{one.where}: {one.times}" for one in most[:MOST_PLACES]]
+        if not counts:
+            most.sort(key=lambda one: one.where)
+        said = [f"{one.where}: {one.times}" if counts else one.where for one in most[:MOST_PLACES]]
         left = len(most) - len(said)
         return "; ".join([*said, *([f"and {left} more lines"] if left else [])])
 

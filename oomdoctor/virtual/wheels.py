@@ -41,8 +41,8 @@ SETUP = (
     "make an environment with the CUDA build of torch, 5 GB, on any Linux with x86-64:\n"
     "    python3 -m venv ~/oomdoctor-cuda\n"
     "    ~/oomdoctor-cuda/bin/python -m pip install 'torch===2.13.0' -r YOUR-REQUIREMENTS.txt\n"
-    "  and name it with --virtual-venv ~/oomdoctor-cuda "
-    "(three equal signs: the wheel of PyPI, which has CUDA).\n"
+    "  (three equal signs: the wheel of PyPI, which has CUDA), and name it: of `run` with\n"
+    "  --virtual-venv ~/oomdoctor-cuda, of others with --python ~/oomdoctor-cuda/bin/python.\n"
     f"  Without one, {FALL_BACK}"
 )
 OLDEST, NEWEST = (2, 4), (2, 13)
@@ -110,6 +110,8 @@ def _which(site: Path) -> str:
     library = site / "torch" / "lib"
     if any(library.glob("libtorch_hip.*")):
         return ", but one for ROCm"
-    if any(library.glob("libtorch_cpu.*")) or (site / "torch").is_dir():
+    if any(library.glob("libtorch_cpu.*")):
         return ", but one for the CPU"
+    if (site / "torch").is_dir():
+        return ", but a part of torch without its libraries: install it anew"
     return ""

@@ -128,7 +128,7 @@ def test_every_axis_of_a_job_is_one_that_trials_know(name: str) -> None:
 
 
 @pytest.mark.skipif(torch_is_there(), reason="speaks of an interpreter without torch")
-@pytest.mark.parametrize("backend", ["simulate", "cpu", "cuda", "virtual", None])
+@pytest.mark.parametrize("backend", ["simulate", "cpu", "cuda", None])
 def test_a_job_that_needs_torch_says_so_before_any_trial(
     run_python: RunPython, tmp_path: Path, smi: StubSmi, backend: str | None
 ) -> None:

@@ -27,6 +27,7 @@ static struct place {
 } places[MOST_PLACES];
 static int place_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char last_missing[256]; /* the function that was asked for and is not there */
 static void (*finder)(char *text, int room);
 
 void vc_set_finder(void (*function)(char *text, int room))
@@ -87,6 +88,8 @@ void vc_report(const char *kind, const char *name)
 {
     char line[640];
     pthread_mutex_lock(&lock);
+    if (!strcmp(kind, VC_MISSING))
+        snprintf(last_missing, sizeof last_missing, "%s", name);
     int fresh = is_new(kind, name);
     pthread_mutex_unlock(&lock);
     if (!fresh)
@@ -151,7 +154,7 @@ static struct sigaction before_segv, before_bus;
 
 static void crashed(int number, siginfo_t *info, void *context)
 {
-    char text[256];
+    char text[640];
     int card = vc_card_of(info->si_addr);
     (void)context;
     if (card >= 0)
@@ -159,6 +162,12 @@ static void crashed(int number, siginfo_t *info, void *context)
                  "oomdoctor virtual card: the host followed the address %p of virtual card %d, where "
                  "nothing lies; the calls that led there:\n",
                  info->si_addr, card);
+    else if (!info->si_addr && last_missing[0])
+        snprintf(text, sizeof text,
+                 "oomdoctor virtual card: the process crashed at address 0, as one does that calls a "
+                 "function which is not there: %s was the last to be asked for; the calls that led "
+                 "there:\n",
+                 last_missing);
     else
         snprintf(text, sizeof text,
                  "oomdoctor virtual card: the process crashed (signal %d, address %p); the calls that "

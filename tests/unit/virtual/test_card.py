@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from oomdoctor.errors import InputError, UsageError
+from oomdoctor.estimating.cards import cards_of
 from oomdoctor.facts.gpus import cards
 from oomdoctor.model.job import CardSpec
 from oomdoctor.virtual.card import (
@@ -50,6 +51,20 @@ def test_a_card_without_a_compute_capability_cannot_be_played() -> None:
     other = next(gpu for gpu in cards() if gpu.compute_capability is None)
 
     assert card_of(other) is None
+
+
+@pytest.mark.parametrize("name", ["NVIDIA L4", "NVIDIA GeForce RTX 4060", "NVIDIA L40"])
+def test_a_card_has_as_much_memory_as_an_estimate_gives_it(name: str) -> None:
+    (spec,) = cards_of([name])
+
+    assert card_named(name).total_bytes == spec.total_bytes
+
+
+def test_a_card_of_another_maker_is_refused() -> None:
+    (spec,) = cards_of(["AMD Instinct MI300X"])
+
+    with pytest.raises(InputError, match="only NVIDIA's cards can be played"):
+        card_like(spec)
 
 
 def test_an_unknown_card_is_an_error_that_says_how_to_name_one() -> None:

@@ -95,3 +95,21 @@ def test_the_settings_of_a_run_around_this_one_are_left_out(libraries: Path) -> 
 
     assert "OOMDOCTOR_VIRTUAL_FAIL_AT" not in found
     assert "OOMDOCTOR_VIRTUAL_LOG" not in found
+
+
+@pytest.mark.parametrize("named", ["", "3", "0,3", "GPU-8f3c", "NoDevFiles"])
+def test_cards_are_seen_though_a_variable_speaks_of_real_ones(libraries: Path, named: str) -> None:
+    base = {"CUDA_VISIBLE_DEVICES": named}
+
+    found = environment_of([CARD] * 3, libraries=libraries, base=base)
+
+    assert found["CUDA_VISIBLE_DEVICES"] == "0,1,2"
+
+
+@pytest.mark.parametrize("named", ["0", "2,1", None])
+def test_a_choice_among_the_virtual_cards_stays(libraries: Path, named: str | None) -> None:
+    base = {} if named is None else {"CUDA_VISIBLE_DEVICES": named}
+
+    found = environment_of([CARD] * 3, libraries=libraries, base=base)
+
+    assert found.get("CUDA_VISIBLE_DEVICES") == named

@@ -80,6 +80,17 @@ def test_a_phase_after_the_last_step_needs_a_last_step(phase: str) -> None:
         begun(**{phase: True})
 
 
+def test_only_the_command_gets_the_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LD_PRELOAD", raising=False)
+    before = dict(os.environ)
+
+    with begun(steps=3) as session:
+        assert "libcuda.so.1" in session.environment["LD_PRELOAD"]
+        assert dict(os.environ) == before
+
+    assert dict(os.environ) == before
+
+
 def test_a_run_leaves_nothing_behind() -> None:
     with begun() as session:
         scratch = Path(session.environment["OOMDOCTOR_VIRTUAL_SCRATCH"])
@@ -111,7 +122,7 @@ def said(use: CardUsage, **more: Any) -> str:
 def test_a_report_says_how_much_was_used_and_what_was_assumed() -> None:
     text = said(CardUsage(peak_bytes=10 * GIB, refused=2, held_bytes={}), others_bytes=3 * GIB)
 
-    assert "NVIDIA L4: at most 10.00 GiB of 22.16 GiB in use, 3.00 GiB of it by others" in text
+    assert "NVIDIA L4: at most 10.00 GiB of 22.03 GiB in use, 3.00 GiB of it by others" in text
     assert "refused 2 allocations" in text
     assert "460.80 MiB of CUDA context" in text
     assert "one" in text

@@ -51,3 +51,12 @@ def test_of_many_lines_those_that_read_most_are_named() -> None:
 
     assert "a.py:11 in f: 11; a.py:10 in f: 10" in said
     assert said.endswith("and 3 more lines)")
+
+
+def test_runs_that_are_alike_say_the_same_however_often_they_read() -> None:
+    few, many = (
+        Unmodelled(reads=(Read("a.py:1 in f", 1), Read("b.py:2 in g", times))) for times in (1, 9)
+    )
+
+    assert list(few.sentences(counts=False)) == list(many.sentences(counts=False))
+    assert "(a.py:1 in f; b.py:2 in g)" in next(few.sentences(counts=False))
