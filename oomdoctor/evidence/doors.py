@@ -149,6 +149,8 @@ DOORS: dict[str, tuple[str, ...]] = {
         "failed to load model",
         "smaller than requested",
         "exceeded max size",
+        "auto-fit max_model_len",
+        "capacity is unbalanced",
     ),
     "ggml_log": (
         "buffer size",

@@ -87,6 +87,7 @@ BYTES = (
         r"\((?P<n>\d+(?:\.\d+)?)/\d+(?:\.\d+)?\s*(?P<unit>GiB)\) on startup",
     ),
     Pattern("serve.initial_usage", "initial_memory_usage=", rf"initial_memory_usage={SIZE}"),
+    Pattern("gpu.free", "capacity is unbalanced", rf"(?:model_load|per_gpu)_memory={NUMBER}"),
     Pattern("gpu.free", "avail mem=", rf"avail[_ ]mem={SIZE}"),
     Pattern("gpu.free", "in paged kv cache: total", rf"total: \S+ GiB, available: {SIZE}"),
     Pattern("gpu.total", "in paged kv cache: total", rf"kv cache: total: {SIZE}"),
@@ -111,6 +112,7 @@ COUNTS = (
     Pattern("serve.kv_tokens", "max_total_num_tokens=", rf"max_total_num_tokens={COUNT}"),
     Pattern("serve.kv_tokens", "paged kv cache (", rf"in paged KV cache \({COUNT}\)"),
     Pattern("serve.max_batched_tokens", "chunked_prefill_size=", rf"prefill_size={COUNT}"),
+    Pattern("serve.max_seqs", "mamba cache blocks", rf"max_num_seqs \({COUNT}\) exceeds"),
     Pattern("serve.max_seqs", "max_running_requests=", rf"max_running_requests={COUNT}"),
     Pattern("serve.max_len", "context_len=", rf"\bcontext_len={COUNT}"),
     Pattern("serve.max_len", "max_seq_len=", rf"\bmax_seq_len={COUNT}"),
@@ -134,6 +136,11 @@ TEXTS = (
 )
 RATIOS = (
     Pattern("serve.static_fraction", "mem_fraction_static=", rf"fraction_static={NUMBER}(?![\w.])"),
+    Pattern(
+        "serve.static_fraction",
+        "kv cache under --mem-",
+        rf"cache under --mem-fraction-static={NUMBER}(?!\w)",
+    ),
     Pattern("serve.utilization", "gpu_memory_utilization (", rf"utilization \({NUMBER}\)"),
     Pattern("serve.utilization", "gpu_memory_utilization=", rf"utilization={NUMBER}(?![\w.])"),
     Pattern("serve.utilization", "on startup is less than", rf"GPU memory utilization \({NUMBER},"),

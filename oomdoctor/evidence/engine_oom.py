@@ -8,6 +8,9 @@ Figures beside the request (KV cache, model weights) belong to the readers of th
     ggml_gallocr_reserve_n: failed to allocate CUDA0 buffer of size 9279602688
     CUDA error 2 at ggml-cuda.cu:359: out of memory
     ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`
+    ValueError: max_num_seqs (512) exceeds available Mamba cache blocks (140). Each decode ...
+    ValueError: Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static=0.6.
+    RuntimeError: The memory capacity is unbalanced. Some GPUs may be occupied by other processes.
     RuntimeError: CUDA failed with error out of memory
 """
 
@@ -88,6 +91,29 @@ SIGNS: tuple[Sign, ...] = (
         ("kv cache",),
         r"max(?:imum)? (?:model|seq)\w* len\w* \(\d+\).{0,80}"
         r"(?:stored in KV cache|KV cache is needed)",
+        "cuda",
+        "engine",
+        family="kv",
+    ),
+    gpu(
+        ("available mamba cache blocks", "cannot auto-fit max_model_len"),
+        r"max_num_seqs \(\d+\) exceeds available Mamba cache blocks"
+        r"|Cannot auto-fit max_model_len: not enough GPU memory",
+        "cuda",
+        "engine",
+        family="kv",
+    ),
+    gpu(
+        ("leave no gpu memory for the kv cache",),
+        r"weights leave no GPU memory for the KV cache",
+        "cuda",
+        "engine",
+        family="kv",
+    ),
+    gpu(
+        # a setting turns the error into a warning
+        ("memory capacity is unbalanced",),
+        r"Error: The memory capacity is unbalanced",
         "cuda",
         "engine",
         family="kv",

@@ -2,6 +2,8 @@
 
     ValueError: No available memory for the cache blocks. Try increasing ...        no-cache-blocks
     RuntimeError: CUDA out of memory occurred when warming up sampler with 1024     sampler-warmup
+    ValueError: Loaded weights leave no GPU memory for the KV cache under ...     raise-static-pool
+    RuntimeError: The memory capacity is unbalanced. Some GPUs may be occupied ...  cards-unequal
     ValueError: Free memory on device (60.1/79.1 GiB) on startup is less than ...   share-not-free
     Not enough memory to handle 4096 prefill tokens. You need to decrease ...       token-budget
     WARNING: Requested buffer size (4294967296) exceeds device max_buffer_size ...  buffer-limit
@@ -26,6 +28,12 @@ LEAD, TRAIL = 200, 1200
 
 STATEMENTS = (
     Pattern("no-cache-blocks", "cache blocks", r"No available memory for the cache blocks"),
+    Pattern("no-cache-blocks", "auto-fit max_model_len", r"Cannot auto-fit max_model_len: not eno"),
+    Pattern(
+        "request-exceeds-cache",
+        "cache blocks",
+        r"max_num_seqs \(\d+\) exceeds available Mamba cache blocks",
+    ),
     Pattern(
         "request-exceeds-cache",
         "kv cache",
@@ -45,6 +53,8 @@ STATEMENTS = (
         "mem-fraction-static",
         r"Not enough memory.{0,40}try to increase --?mem-fraction-static",
     ),
+    Pattern("raise-static-pool", "kv cache", r"weights leave no GPU memory for the KV cache"),
+    Pattern("cards-unequal", "capacity is unbalanced", r"Error: The memory capacity is unbalanced"),
     Pattern(
         "lower-static-pool",
         "mem-fraction-static",
@@ -128,6 +138,8 @@ ANCHORS = (
     "failed to load model",
     "smaller than requested",
     "exceeded max size",
+    "auto-fit max_model_len",
+    "capacity is unbalanced",
 )
 
 

@@ -171,8 +171,13 @@ REFUSALS: tuple[Sign, ...] = (
         r"|^(?:\w*Error: )?\s*bad allocation\s*$",
     ),
     _refused(
-        ("requires more system memory", "less than desired cpu memory"),
-        r"model requires more system memory|less than desired CPU memory utilization",
+        (
+            *("requires more system memory", "less than desired cpu memory"),
+            *("not enough host memory available", "too large swap space"),
+        ),
+        r"model requires more system memory|less than desired CPU memory utilization"
+        rf"|Not enough host memory available\.(?: Requesting (?P<host>{SIZED}))?"
+        rf"|Too large swap space\.(?: (?P<host2>{SIZED}))?",
     ),
     Sign(
         ("in pin memory thread",),

@@ -7,6 +7,8 @@
     MemoryError: std::bad_alloc: out_of_memory: RMM failure at: Maximum pool size exceeded
     pyopencl._cl.MemoryError: clEnqueueNDRangeKernel failed: MEM_OBJECT_ALLOCATION_FAILURE
     [E] failed to allocate CUDA memory with byte size 67108864 on GPU 0: out of memory
+    CUDA: Out of memory
+    [torch_memory_saver.cpp] CUresult error  result=2 file=csrc/core.cpp func=cu_mem_create
 
 The line must complain (an exception, `failed`, `ERROR`), say that memory ran out, and name a device
 or its runtime. Advice, warnings and the host's memory do not count. `torch_oom` asks here last.
@@ -49,7 +51,25 @@ LITERALS = (
     "malloc failed",
     "bad_alloc",
     "out_of_resources",
+    "cudaerror",
+    "cuda error",
+    "curesult",
+    "hiperror",
+    "hip error",
 )
+
+_CODE_2 = (
+    r"\b(?:(?:cuda|hip)Error(?:_t)?|CUresult|(?:CUDA|HIP) (?:runtime |driver |API )?error)\b"
+    r"(?:[ :=(#]|\berror\b|\bcode\b|\bresult=|\bstatus\b){1,8}2\b"
+    r"(?!\.\d|,\d|[ -]?(?:[KMGT]i?B|of|/|times|errors|tests)\b)"
+)
+"""The runtime's number for memory that ran out, where its name is not printed."""
+
+_BARE = (
+    r"\s*(?:\[[^\]]{1,40}\]\s*)?(?:error\W{1,3})?(?:CUDA|HIP|ROCm|GPU)(?: error)?\W{1,3}"
+    r"out of memory[.!]{0,3}\s*$"
+)
+"""A line that says nothing else, in whatever spelling; headings, lists and tables are prose."""
 
 _WHICH = r"(?:(?:free|available|GPU|device|video|graphics|CUDA|HIP) ){0,2}"
 _RAN_OUT = (
@@ -62,10 +82,10 @@ _RAN_OUT = (
     r"|(?:(?:failed|unable) to|could not|cannot|can't) (?:m?alloc(?:ate)?\b|(?:cuda|hip)malloc)"
     r"(?=.{0,60}?(?:memory|buffer|tensor|\bbytes\b|\d ?[KMG]i?B\b))"
     r"|(?:cuda|hip)Malloc\w*(?:\(.{0,80}?\))? (?:retry )?failed"
-    r"|\balloc(?:ation)? fail(?:ed|ure)?|\bmemory allocation error"
+    rf"|\balloc(?:ation)? fail(?:ed|ure)?|\bmemory allocation error|{_CODE_2}"
 )
 _DEVICE = (
-    r"cuda|\bgpus?\b(?!-)|(?-i:GPU)|[_.]cuh?\b|\bHIP\b|(?-i:\bhip[A-Z])|rocm|\bdevices?\b|\bcuMem|\bthrust::|\bNCCL"
+    r"cuda|CUresult|\bgpus?\b(?!-)|(?-i:GPU)|[_.]cuh?\b|\bHIP\b|(?-i:\bhip[A-Z])|rocm|\bdevices?\b|\bcuMem|\bthrust::|\bNCCL"
     r"|TensorRT|\[TRT\]|triple_chevron|\b(?:parallel_for|for_each|transform|reduce|sort\w*)"
     r" failed|failed to synchronize|\bVRAM\b|video memory|\bRMM|OpenCL|\bCL_|(?-i:\bcl[A-Z])"
     r"|boost::compute|create stream|PhysX|OptiX|nvcuvid|cudnn|cublas|DeviceMemory"
@@ -124,6 +144,8 @@ def events_in(haystack: Haystack, taken: frozenset[int]) -> Iterator[Event]:
 
 def _tells(text: str) -> bool:
     """Say whether a line complains that a device's memory ran out."""
+    if _compiled(_BARE).match(text):
+        return True
     found = _compiled(_RAN_OUT).search(text)
     if found is None or not names_device(text) or _compiled(_HOST).search(text):
         return False
@@ -153,7 +175,17 @@ def _backend(text: str) -> str:
     lowered = text.lower()
     if "rocm" in lowered or re.search(r"\bhip[A-Z_ ]|\bHIP\b", text):
         return "hip"
-    plain = ("cuda", ".cu:", "thrust", "rmm", "cumem", "chevron", "synchronize", "parallel_for")
+    plain = (
+        "cuda",
+        "curesult",
+        ".cu:",
+        "thrust",
+        "rmm",
+        "cumem",
+        "chevron",
+        "synchronize",
+        "parallel_for",
+    )
     return "cuda" if any(word in lowered for word in plain) else "other"
 
 

@@ -14,11 +14,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oomdoctor.evidence.events import fact
+from oomdoctor.record import replace
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from oomdoctor.evidence.events import Event
     from oomdoctor.evidence.haystack import Haystack
+    from oomdoctor.evidence.work_lines import WorkLines
+    from oomdoctor.model.core import Document
 
 _RETRY = "retrying with"
 _DONE = ("prompt executed in",)
@@ -36,6 +41,14 @@ def unanswered(haystack: Haystack, events: Sequence[Event]) -> list[Event]:
     if haystack.has(_RETRY) and any(map(haystack.has, _DONE)):
         dropped |= {at for at in range(len(events)) if _went_through(haystack, events, at)}
     return [event for at, event in enumerate(events) if at not in dropped]
+
+
+def outlived(document: Document, event: Event, work: WorkLines) -> Event:
+    """Mark a refusal by a quota as caught where work goes on behind it: a cache was given back."""
+    if not work.any_between(event.last + 1, min(len(document.lines), event.last + _MOST_LINES)):
+        return event
+    caught = fact("oom.caught", value=True, quotes=[event.failure.line_quote])
+    return event._replace(failure=replace(event.failure, facts=(*event.failure.facts, caught)))
 
 
 def _left_out(haystack: Haystack, event: Event) -> bool:

@@ -26,7 +26,7 @@ from oomdoctor.evidence import (
 )
 from oomdoctor.evidence.events import Event, absorb, fact, merged
 from oomdoctor.evidence.haystack import LAST_LINES, MOST_LINES, haystack_of
-from oomdoctor.evidence.recovery import unanswered
+from oomdoctor.evidence.recovery import outlived, unanswered
 from oomdoctor.evidence.signs import event_of, hits, raised
 from oomdoctor.evidence.work_lines import WorkLines
 from oomdoctor.model.core import Reading
@@ -92,6 +92,10 @@ def read(document: Document) -> Reading:
         events = [event_of(document, hit) for hit in raised(haystack, SIGNS)]
     asserted = min(haystack.lines_with(_ASSERTED), default=len(document.lines))
     events = [_pinned(document, _follower(haystack, event, asserted)) for event in events]
+    if any(event.family == torch_oom_other.QUOTA for event in events):
+        work = WorkLines(document.lines)
+        quota = torch_oom_other.QUOTA
+        events = [outlived(document, one, work) if one.family == quota else one for one in events]
     if any(event.family == "ggml" for event in events):
         from oomdoctor.evidence.ggml_backend import respelled
 

@@ -1,4 +1,4 @@
-"""Memory messages of XPU, MPS and HIP runtimes that are not the caching allocator's own text.
+"""Memory messages of XPU, MPS and HIP runtimes, and of layers that share a card by quotas.
 
 RuntimeError: Invalid buffer size: 36.00 GiB
 RuntimeError: UR error: 40 (UR_RESULT_ERROR_OUT_OF_RESOURCES)
@@ -8,11 +8,16 @@ level_zero backend failed with error: 39 (UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)
 MIOpen(HIP): Warning [...] Memory not available to allocate buffer: 8589934592
 [W] CUDACachingAllocator.cpp:3933] memory allocation failed with OOM on device 0 while trying to
     allocate 2147483648 bytes (free: 419430400, total: 25393692672).
+[HAMI-core ERROR (pid:9 thread=1396 allocator.c:53)]: Device 0 OOM 4362076160 / 4294967296
+[4pdvGPU ERROR (pid:9 ...)]: device OOM encountered: usage=6442450944 limit=5368709120
 """
 
 from __future__ import annotations
 
 from oomdoctor.evidence.signs import SIZED, Sign, gpu
+
+QUOTA = "quota"
+"""Family of refusals by a container's quota: an allocator may give back its cache, and go on."""
 
 _FIGURE = rf"(?:{SIZED}|\d+)"
 
@@ -25,6 +30,18 @@ SIGNS: tuple[Sign, ...] = (
         "cuda",
         "allocator",
         family="allocator-warning",
+    ),
+    gpu(
+        # what the process would hold, and the quota of its container
+        ("]: device ",),
+        r"\[[\w .-]{2,40} ERROR\b[^\]]{0,160}\]: [Dd]evice (?:(?P<index>\d+) )?OOM\b"
+        r"(?: encountered)?:?(?: \d+ / (?P<allowed>\d+)"
+        r"(?: \(trying to allocate (?P<requested>\d+ bytes))?"
+        r"|(?: usage=\d+| usage \d+ \+ alloc (?P<requested2>\d+) = \d+ >)"
+        r" limit[ =](?P<allowed2>\d+))?",
+        "cuda",
+        "preempted",
+        family=QUOTA,
     ),
     gpu(
         ("invalid buffer size",),

@@ -40,6 +40,17 @@ SEEN = [
     ("RuntimeError: DML allocator out of memory!", None),
     ("RuntimeError: HPU out of memory while compiling the graph", None),
     ("aclrtMallocAlign32 failed: out of memory", None),
+    ("CUDA: Out of memory", None),
+    ("cuda out of memory!", None),
+    ("[ERROR] HIP - Out Of Memory", None),
+    ("worker 3: cudaError 2 while the weights were woken up", None),
+    ("cudaError_t: 2", None),
+    ("failed, CUDA error: 2", None),
+    ("CUDA Error 2 (engine.cu:41)", None),
+    ("CUresult 2 in cuMemCreate", None),
+    ("[torch_memory_saver.cpp] CUresult error  result=2 file=csrc/x.cpp func=cu_mem_create", None),
+    ("[torch_memory_saver.cpp] hipError_t error  result=2 file=csrc/x.cpp func=resume", None),
+    ("Check failed with cudaErrorMemoryAllocation", None),
 ]  # fmt: skip
 
 UNSEEN = [
@@ -60,6 +71,18 @@ UNSEEN = [
     "ERROR: failed to allocate 8 GPUs: insufficient resources",
     "terminate called after throwing an instance of 'std::bad_alloc'",
     "JavaScript heap out of memory: allocation failed in gpu-process",
+    "## CUDA: Out of memory",
+    "- CUDA: out of memory",
+    "| CUDA: out of memory | lower the batch |",
+    "CUDA: out of memory is what people see most often",
+    "CUDA error: 20 tests failed",
+    "CUDA errors: 2",
+    "CUDA error 2 of 5 was flaky",
+    "cudaError 2.1 is documented below, error table",
+    "CUDA error: 2 GiB cache rebuilt",
+    "cudaError 200 failed",
+    "[torch_memory_saver.cpp] CUresult error  result=1 file=csrc/x.cpp func=resume line=2",
+    "If you see CUDA error: 2, lower the batch",
 ]
 
 
