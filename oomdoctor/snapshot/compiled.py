@@ -7,17 +7,14 @@ compiler. Where there is no compiler, or nothing can be kept, snapshots are read
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import platform
-import shutil
 import sys
-import tempfile
 from functools import cache
 from pathlib import Path
 
 from oomdoctor.errors import InputError, ProbeError
-from oomdoctor.virtual import compiling
+from oomdoctor.virtual import compiling, kept
 
 SOURCES = Path(__file__).parent / "csrc"
 LIBRARY = "libsnapshot.so"
@@ -42,10 +39,10 @@ def library() -> ctypes.CDLL | None:
 
 
 @cache
-def _library(base: str | None, *_: str | None) -> ctypes.CDLL | None:
+def _library(*_: str | None) -> ctypes.CDLL | None:
     """Build and load it, anew where the settings by which a compiler is found are others."""
     try:
-        return loaded(_built(Path(base) if base else Path.home() / ".cache"))
+        return loaded(_built())
     except (OSError, InputError, ProbeError, RuntimeError, AttributeError):
         return None
 
@@ -64,21 +61,15 @@ def sources() -> list[Path]:
     return sorted(SOURCES.glob("*.c"))
 
 
-def _built(base: Path) -> Path:
+def _built() -> Path:
     compiler = compiling.find_compiler()
-    digest = hashlib.sha256("\0".join((compiler, *FLAGS, platform.machine())).encode())
-    for path in (*sources(), *sorted(SOURCES.glob("*.h"))):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    folder = base / "oomdoctor" / "snapshot" / digest.hexdigest()[:24]
-    if (folder / LIBRARY).is_file():
-        return folder / LIBRARY
+    files = (*sources(), *SOURCES.glob("*.h"))
+    name = kept.name_of(files, (compiler, *FLAGS, platform.machine()))
+    folder = kept.cache_folder("snapshot", os.environ) / name
     if sys.platform == "win32":
         raise InputError("the compiled reader is not built on Windows")
-    folder.mkdir(parents=True, exist_ok=True)
-    unfinished = Path(tempfile.mkdtemp(prefix="unfinished-", dir=folder))
-    try:
-        compiling.link(compiler, sources(), unfinished / LIBRARY, FLAGS)
-        (unfinished / LIBRARY).replace(folder / LIBRARY)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-    return folder / LIBRARY
+
+    def link(to: Path) -> None:
+        compiling.link(compiler, sources(), to / LIBRARY, FLAGS)
+
+    return kept.made_once(folder, LIBRARY, link) / LIBRARY

@@ -12,6 +12,7 @@ nothing: what a kernel would have written reads as zero.
     symbols.py      the functions that a library exports
     rest.py         writes those functions in C that csrc/ does not
     compiling.py    runs the C compiler
+    kept.py         a cache of what was compiled, once for all that it depends on
     build.py        the libraries, built once per version and kept
     environment.py  the environment variables that put a process on virtual cards
     run.py          runs a Python program on them

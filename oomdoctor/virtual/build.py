@@ -11,16 +11,14 @@ that is named after the sources, the compiler and the versions of the wheels.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
-import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import InputError
-from oomdoctor.virtual import compiling, headers, rest, symbols
+from oomdoctor.virtual import compiling, headers, kept, rest, symbols
+from oomdoctor.virtual.kept import made_once
 from oomdoctor.virtual.wheels import FALL_BACK, wheels_in
 
 if TYPE_CHECKING:
@@ -41,7 +39,6 @@ _WITH_HEADER = {
     "nccl_collectives.c": "nccl.h",
 }
 _APART = ("nvml.c", "nvrtc.c")
-_UNFINISHED = "unfinished-"
 _AWAY = f"run it in CI, in a container or on a login node with Linux; here, {FALL_BACK}"
 
 
@@ -51,29 +48,12 @@ def build(site: Path, *, environment: Mapping[str, str] = os.environ) -> Path:
     wheels = wheels_in(site)
     compiler = compiling.find_compiler(environment)
     folder = cache_folder(environment) / _key(wheels, compiler)
-    if (folder / DRIVER).is_file():
-        return folder
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=folder.parent))
-    except OSError as error:
-        raise InputError(
-            f"the libraries of a virtual card cannot be kept in {folder.parent}: {error.strerror}",
-            hint="name a folder that can be written to in the environment variable XDG_CACHE_HOME; "
-            f"without one, {FALL_BACK}",
-        ) from error
-    try:
-        _compile(wheels, compiler, unfinished)
-        _move(unfinished, folder)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-    return folder
+    return made_once(folder, DRIVER, lambda to: _compile(wheels, compiler, to))
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
-    """Return where built libraries are kept: in the user's cache, as the system has it."""
-    base = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "oomdoctor" / "virtual"
+    """Return where built libraries are kept."""
+    return kept.cache_folder("virtual", environment)
 
 
 def _check_platform() -> None:
@@ -97,24 +77,8 @@ def has_musl() -> bool:
 
 def _key(wheels: Wheels, compiler: str) -> str:
     """Return the name of a build: it changes with all that the result depends on."""
-    digest = hashlib.sha256()
-    for path in (*sorted(SOURCES.rglob("*")), *sorted(HERE.glob("*.py"))):
-        if path.is_file():
-            digest.update(path.relative_to(HERE).as_posix().encode() + b"\0" + path.read_bytes())
-    digest.update("\0".join((compiler, *wheels.versions)).encode())
-    return digest.hexdigest()[:24]
-
-
-def _move(unfinished: Path, folder: Path) -> None:
-    """Put a finished build in its place, unless another process was quicker."""
-    try:
-        unfinished.rename(folder)
-    except OSError:
-        if (folder / DRIVER).is_file():
-            return
-        # somebody cleared the cache while a program ran, which then put something there
-        shutil.rmtree(folder, ignore_errors=True)
-        unfinished.rename(folder)
+    files = [one for one in (*SOURCES.rglob("*"), *HERE.glob("*.py")) if one.is_file()]
+    return kept.name_of(files, (compiler, *wheels.versions))
 
 
 def _compile(wheels: Wheels, compiler: str, folder: Path) -> None:
