@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.experiments.proofs import proofs_of
-from oomdoctor.model.enums import Truth
 from oomdoctor.reason.narrate import against
 from oomdoctor.render.page import Code, Fold, Point, Quoted, Section
 from oomdoctor.render.parts import proofs
+from oomdoctor.render.parts.causes import SIGNS
 from oomdoctor.render.parts.next_steps import is_typed, step_price
 from oomdoctor.render.words import (
     SAFETY,
     TELLING_NATS,
     between_words,
     distinct,
+    patch_text,
     percent,
     place,
     price_words,
@@ -22,7 +23,6 @@ from oomdoctor.render.words import (
     saving_words,
     says,
     sentence,
-    settings_lines,
     shares,
 )
 from oomdoctor.units import format_size
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from oomdoctor.model.core import Finding, Quote
     from oomdoctor.model.plan import Diagnosis, Measurement, Patch, Prescription
     from oomdoctor.render.view import View
-
-SHELL = ("env", "cli", "vllm", "sglang")
-SIGNS = {Truth.TRUE: "+", Truth.FALSE: "-", Truth.UNKNOWN: "?"}
 
 
 def quoted(quotes: Sequence[Quote]) -> tuple[Quoted, ...]:
@@ -123,11 +120,8 @@ def fix_fold(
 
 def patch_code(patch: Patch) -> Code:
     """Return a patch as it is copied: a diff word for word, or the settings as they are typed."""
-    if patch.diff:
-        return Code(patch.diff.rstrip("\n"), "diff", patch.file or "patch")
-    typed = "\n".join(settings_lines(patch))
-    language = "sh" if patch.dialect in SHELL else "yaml"
-    return Code(typed, language, patch.file or patch.dialect)
+    text, language = patch_text(patch)
+    return Code(text, language, patch.file or ("patch" if patch.diff else patch.dialect))
 
 
 def next_section(diagnosis: Diagnosis) -> Section | None:

@@ -20,9 +20,9 @@ from oomdoctor.render.parts.balance import chance_words, match_words, sum_words,
 from oomdoctor.render.parts.next_steps import NOTHING
 from oomdoctor.render.view import View
 from oomdoctor.render.words import (
-    ANSWERS,
-    RESOURCES,
+    answer_words,
     entry_source,
+    opening_quotes,
     owner_words,
     percent,
     rank_state,
@@ -65,8 +65,6 @@ def diagnosis_page(
         *remark_sections(diagnosis),
     )
     role, badges = _badges(diagnosis)
-    event = diagnosis.event
-    quotes = [event.line_quote] if event is not None else list(diagnosis.signs[:3])
     return Page(
         title=sentence(diagnosis.headline),
         lead=(),
@@ -75,18 +73,16 @@ def diagnosis_page(
         notes=diagnosis.notes,
         role=role,
         badges=badges,
-        quotes=quoted(quotes),
+        quotes=quoted(opening_quotes(diagnosis)),
     )
 
 
 def _badges(diagnosis: Diagnosis) -> tuple[str, tuple[str, ...]]:
     """Return the sign of the answer, and what it is in a few words."""
-    role, words = ANSWERS.get(diagnosis.answer, ("open", diagnosis.answer))
-    what = [RESOURCES[diagnosis.resource]] if diagnosis.resource in RESOURCES else []
-    sure = []
+    role, words = answer_words(diagnosis)
     if diagnosis.causes:
-        sure = ["conclusive" if diagnosis.conclusive else "not conclusive"]
-    return role, (words, *what, *sure)
+        words.append("conclusive" if diagnosis.conclusive else "not conclusive")
+    return role, tuple(words)
 
 
 def _figures(diagnosis: Diagnosis) -> tuple[Figure, ...]:

@@ -15,12 +15,13 @@ from oomdoctor.render.escape import code_block, code_span, html, markdown
 from oomdoctor.render.parts import proofs
 from oomdoctor.render.view import View
 from oomdoctor.render.words import (
-    ANSWERS,
-    RESOURCES,
     SAFETY,
     TELLING_NATS,
+    answer_words,
     distinct,
+    opening_quotes,
     owner_words,
+    patch_text,
     percent,
     place,
     price_words,
@@ -30,7 +31,6 @@ from oomdoctor.render.words import (
     saving_words,
     says,
     sentence,
-    settings_lines,
     shares,
 )
 from oomdoctor.units import format_size
@@ -78,15 +78,11 @@ def details(summary: str, parts: Sequence[str]) -> list[str]:
 
 
 def _verdict(diagnosis: Diagnosis) -> list[str]:
-    words = ANSWERS.get(diagnosis.answer, ("open", diagnosis.answer))[1]
-    what = [RESOURCES[diagnosis.resource]] if diagnosis.resource in RESOURCES else []
     sure = ["conclusive"] if diagnosis.conclusive else []
-    event = diagnosis.event
-    quotes = [event.line_quote] if event else list(diagnosis.signs[:3])
     return [
         f"**{markdown(sentence(diagnosis.headline))}**",
-        f"Answer: {', '.join([words, *what, *sure])}.",
-        *_quotes(quotes),
+        f"Answer: {', '.join([*answer_words(diagnosis)[1], *sure])}.",
+        *_quotes(opening_quotes(diagnosis)),
     ]
 
 
@@ -153,10 +149,8 @@ def _fix(one: Prescription) -> list[str]:
 
 
 def _patch(patch: Patch) -> str:
-    if patch.diff:
-        return code_block(patch.diff.rstrip("\n"), language="diff")
-    language = "sh" if patch.dialect in ("env", "cli", "vllm", "sglang") else "yaml"
-    return code_block("\n".join(settings_lines(patch)), language=language)
+    text, language = patch_text(patch)
+    return code_block(text, language=language)
 
 
 def _next(steps: Sequence[Measurement]) -> list[str]:

@@ -12,12 +12,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from oomdoctor.model.core import Fact, Finding, Quote
-    from oomdoctor.model.plan import LedgerEntry, Patch, Prescription, RankSummary, Saving
+    from oomdoctor.model.plan import (
+        Diagnosis,
+        LedgerEntry,
+        Patch,
+        Prescription,
+        RankSummary,
+        Saving,
+    )
 
 DIGITS = 4
 # Odds times 1.3: weaker lines count, but telling them would bury the strong ones.
 TELLING_NATS = 0.25
 NANO = 1e-9
+_SHELL = ("env", "cli", "vllm", "sglang")
 
 ANSWERS = {
     "cause": ("bad", "cause found"),
@@ -122,11 +130,31 @@ def price_words(one: Prescription) -> str:
     return f"{speed}, {quality}, {fits}"
 
 
+def answer_words(diagnosis: Diagnosis) -> tuple[str, list[str]]:
+    """Return the role of an answer, and in words what it is and what ran out."""
+    role, words = ANSWERS.get(diagnosis.answer, ("open", diagnosis.answer))
+    return role, [words, *filter(None, [RESOURCES.get(diagnosis.resource)])]
+
+
+def opening_quotes(diagnosis: Diagnosis) -> Sequence[Quote]:
+    """Return the line of the failure, without one the signs of trouble."""
+    event = diagnosis.event
+    return [event.line_quote] if event is not None else diagnosis.signs[:3]
+
+
+def patch_text(patch: Patch) -> tuple[str, str]:
+    """Return a patch as it is copied, and its language: a diff word for word, or what is typed."""
+    if patch.diff:
+        return patch.diff.rstrip("\n"), "diff"
+    language = "sh" if patch.dialect in _SHELL else "yaml"
+    return "\n".join(settings_lines(patch)), language
+
+
 def settings_lines(patch: Patch) -> list[str]:
     """Spell the settings of a patch without a file the way its dialect is typed."""
     if patch.dialect == "env":
         return [_variable(key, value) for key, value in patch.settings.items()]
-    if patch.dialect in ("cli", "vllm", "sglang"):
+    if patch.dialect in _SHELL:
         return [_flag(key, value) for key, value in patch.settings.items()]
     return [
         _order(key, value) or f"{key}: {_scalar(value)}" for key, value in patch.settings.items()

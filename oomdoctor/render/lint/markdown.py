@@ -23,7 +23,7 @@ from oomdoctor.render.lint.words import (
     summary,
 )
 from oomdoctor.render.markdown import details
-from oomdoctor.render.words import SAFETY, sentence, settings_lines
+from oomdoctor.render.words import SAFETY, patch_text, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from oomdoctor.model.lint import FileReport, JobReport, LintFinding, LintReport, UnderstoodRow
     from oomdoctor.model.plan import Patch, Prescription
 
-SHELL = ("env", "cli", "vllm", "sglang")
 SIGNS = {Severity.ERROR: "❌", Severity.WARNING: "⚠️", Severity.INFO: "💡"}
 
 
@@ -85,10 +84,8 @@ def _fix(one: Prescription) -> list[str]:
 
 
 def _patch(patch: Patch) -> str:
-    if patch.diff:
-        return code_block(patch.diff.rstrip("\n"), language="diff")
-    language = "sh" if patch.dialect in SHELL else "yaml"
-    return code_block("\n".join(settings_lines(patch)), language=language)
+    text, language = patch_text(patch)
+    return code_block(text, language=language)
 
 
 def _understood(job: JobReport) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.render.layout import Line, Span, flow
 from oomdoctor.render.parts.pieces import DEEP, INDENT, quoted, safe, whole_quote
-from oomdoctor.render.words import ANSWERS, RESOURCES, percent, sentence, shares
+from oomdoctor.render.words import answer_words, percent, sentence, shares
 
 if TYPE_CHECKING:
     from oomdoctor.model.plan import Diagnosis
@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 
 def verdict(diagnosis: Diagnosis, theme: Theme, view: View) -> list[Line]:
     """Return the answer in a sentence, with its sign, its probability and the failing line."""
-    role, words = ANSWERS.get(diagnosis.answer, ("open", diagnosis.answer))
+    role, words = answer_words(diagnosis)
     head, colon, rest = sentence(safe(diagnosis.headline, theme)).partition(":")
     spans = [Span(head, role), Span(f"{colon}{rest}")]
     lines = flow(spans, width=theme.width, first=f"{theme.glyph(role)} ")
-    what = [RESOURCES[diagnosis.resource]] if diagnosis.resource in RESOURCES else []
-    lead = "; ".join([words, *what, *_lead(diagnosis)])
+    lead = "; ".join([*words, *_lead(diagnosis)])
     lines += flow([Span(safe(lead, theme), "dim")], width=theme.width, first=INDENT)
     if view.verbosity < 0:
         return lines
