@@ -8,8 +8,9 @@ from oomdoctor.model.enums import Severity
 from oomdoctor.render.escape import cells, shorten
 from oomdoctor.render.layout import Line, Span, flow, line
 from oomdoctor.render.lint.words import place, price, remarks
+from oomdoctor.render.parts.fixes import patch_lines
 from oomdoctor.render.parts.pieces import DEEP, INDENT, paragraph, quoted, safe
-from oomdoctor.render.words import SAFETY, distinct, sentence, settings_lines
+from oomdoctor.render.words import SAFETY, distinct, sentence
 
 if TYPE_CHECKING:
     from oomdoctor.model.lint import FileReport, LintFinding
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from oomdoctor.render.theme import Theme
 
 STYLES = {Severity.ERROR: "bad", Severity.WARNING: "aside", Severity.INFO: "strong"}
-DIFF_STYLES = {"+": "added", "-": "removed", "@": "hunk"}
 BASES = {
     "measured": "a measurement",
     "source": "the library's source",
@@ -158,17 +158,6 @@ def _patch(patch: Patch, finding: LintFinding, theme: Theme, view: LintView) -> 
 
     Of a diff of the file that is spoken of only the lines that change are shown.
     """
-    if patch.diff:
-        texts = patch.diff.rstrip("\n").split("\n")
-        if patch.file == finding.path and not view.is_talkative:
-            texts = _changed(texts)
-        return [
-            line(DEEP, Span(safe(text, theme), DIFF_STYLES.get(text[:1], ""))) for text in texts
-        ]
-    where = safe(patch.file or patch.dialect, theme)
-    shown = [line(DEEP, Span(f"{where}:", "place"))] if patch.dialect != "env" else []
-    typed = settings_lines(patch)
-    return [
-        *shown,
-        *(line(f"{DEEP}{INDENT}", Span(safe(text, theme), "command")) for text in typed),
-    ]
+    if patch.file == finding.path and not view.is_talkative:
+        return patch_lines(patch, theme, shown_of=_changed)
+    return patch_lines(patch, theme)

@@ -15,6 +15,8 @@ from oomdoctor.render.words import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from oomdoctor.model.plan import Diagnosis, Patch, Prescription
     from oomdoctor.render.theme import Theme
     from oomdoctor.render.view import View
@@ -53,17 +55,19 @@ def _fix(one: Prescription, number: int, leading: str | None, theme: Theme) -> l
     if one.advice:
         lines += paragraph(sentence(one.advice), theme)
     for patch in one.patches:
-        lines += _patch(patch, theme)
+        lines += patch_lines(patch, theme)
     for caution in one.cautions:
         spans = [Span("caution", "aside"), Span(f": {sentence(safe(caution, theme))}")]
         lines += flow(spans, width=theme.width, first=f"{DEEP}{theme.glyph('aside')} ")
     return lines
 
 
-def _patch(patch: Patch, theme: Theme) -> list[Line]:
-    """Return a diff word for word, or the settings as they are typed; never wrapped."""
+def patch_lines(
+    patch: Patch, theme: Theme, *, shown_of: Callable[[list[str]], list[str]] = list
+) -> list[Line]:
+    """Return what of a diff is shown, or the settings as they are typed; never wrapped."""
     if patch.diff:
-        texts = patch.diff.rstrip("\n").split("\n")
+        texts = shown_of(patch.diff.rstrip("\n").split("\n"))
         return [
             line(DEEP, Span(safe(text, theme), DIFF_STYLES.get(text[:1], ""))) for text in texts
         ]
