@@ -64,6 +64,7 @@ ANCHORS = tuple(
     )
 )
 
+_FIGURES = ("oom.requested", "oom.capacity", "oom.free")
 _ASSERTED = ("device-side assert triggered", "assertion `")
 _SAME_MESSAGE_LINES = 200
 _WARNINGS_OPEN = 64
@@ -136,7 +137,18 @@ def _messages(haystack: Haystack) -> list[Event]:
             held = found.get(place)
             if held is None or len(event.failure.facts) > len(held.failure.facts):
                 found[place] = event
-    return sorted(found.values(), key=lambda event: event.first)
+    return list(_told_once(sorted(found.values(), key=lambda event: event.first)))
+
+
+def _told_once(events: Iterable[Event]) -> Iterator[Event]:
+    """Leave out what is the rest of a message: its lines carry no prefix and stand in two runs."""
+    spoken: set[tuple[int, int]] = set()
+    for event in events:
+        figures = (one for one in event.failure.facts if one.key in _FIGURES)
+        places = {(quote.line, quote.column) for one in figures for quote in one.quotes}
+        if not places or not places <= spoken:
+            spoken |= places
+            yield event
 
 
 def _covered(document: Document, event: Event) -> Iterator[int]:

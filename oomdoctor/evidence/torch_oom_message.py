@@ -4,6 +4,7 @@
     OutOfMemoryError('CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; ...')
     UserWarning: Failed to clone() tensor with name lm_head.weight. ... Error: CUDA out of memory.
     RuntimeError: CUDA out of memory.
+    torch.OutOfMemoryError: Tried to allocate 4.00 GiB.           <- somebody left the words out
 
 In messages before 1.4 "cached" leaves out what is allocated; "reserved in total" includes it.
 """
@@ -11,12 +12,12 @@ In messages before 1.4 "cached" leaves out what is allocated; "reserved in total
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from functools import cache
-from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.events import Event, absurd_fact, fact, line_quote
-from oomdoctor.evidence.torch_oom_text import Clause, clauses, head_pattern
+from oomdoctor.evidence.torch_oom_text import Clause, bare_backend, clauses, head_pattern
 from oomdoctor.model.core import Failure
 from oomdoctor.units import parse_size
 
@@ -88,15 +89,27 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def messages_in(run: Run) -> Iterator[Event]:
     """Yield an event for each message that begins in `run`."""
     heads = [found for found in head_pattern().finditer(run.text) if _announces(run, found)]
-    for found, following in zip_longest(heads, heads[1:]):
-        limit = following.start() if following else len(run.text)
-        yield _event(run, found, limit)
+    starts = [head.start() for head in heads if head.lastgroup != "bare"]
+    spoken = 0
+    for head in heads:
+        if head.lastgroup == "bare" and head.start() < spoken:
+            continue
+        following = bisect_right(starts, head.start())
+        limit = starts[following] if following < len(starts) else len(run.text)
+        found = [
+            one
+            for one in clauses(run, head.end(), limit)
+            if not run.cuts_number(one.start, one.end)
+        ]
+        if found or head.lastgroup != "bare":
+            spoken = max((one.stop for one in found), default=head.end())
+            yield _event(run, head, found)
 
 
 def _announces(run: Run, head: re.Match[str]) -> bool:
     """Say whether the words report an event, and are not advice, source code or prose."""
     rest = run.text[head.end() : head.end() + 40]
-    if head.lastgroup in ("pool", "limit4g") or _compiled(
+    if head.lastgroup in ("pool", "limit4g", "bare") or _compiled(
         r"\.?(?:Triedtoallocate(?:\d|morethan1EB)|Allocationwaspre|\(MPSallocated)"
     ).match(rest):
         return True
@@ -114,10 +127,7 @@ def _announces(run: Run, head: re.Match[str]) -> bool:
     return bool(start and _compiled(_PLAIN_END).match(after))
 
 
-def _event(run: Run, head: re.Match[str], limit: int) -> Event:
-    found = [
-        one for one in clauses(run, head.end(), limit) if not run.cuts_number(one.start, one.end)
-    ]
+def _event(run: Run, head: re.Match[str], found: list[Clause]) -> Event:
     at = head.start()
     end = max((one.stop for one in found), default=head.end())
     line = run.line_at(at)
@@ -143,8 +153,9 @@ def _event(run: Run, head: re.Match[str], limit: int) -> Event:
 def _identity(run: Run, head: re.Match[str], found: list[Clause], end: int) -> Iterator[Fact]:
     """Yield back end, form, generation, and whether figures and the fixed hint are there."""
     names = {one.name: one for one in found}
-    quotes = run.quotes(head.start(), head.end())
-    backend = _backend(head)
+    bare = head.lastgroup == "bare"
+    quotes = run.quotes(head.start(), found[0].stop if bare else head.end())
+    backend = bare_backend(run.text[head.start() : end]) if bare else _backend(head)
     yield fact("oom.backend", backend, quotes)
     yield fact("oom.form", _form(head, names), quotes)
     generation = _generation(backend, names, run.text[end : end + 260])

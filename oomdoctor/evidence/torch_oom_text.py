@@ -45,6 +45,15 @@ _HEADS = (
     r"(?P<limit4g>CurrentplatformcanNOTallocatememoryblockwithsizelargerthan4GB!?)",
     r"(?P<pool>Allocationondevice(?=\d*wouldexceed)|(?<=OutOfMemoryError:)Allocationondevice)",
 )
+_DEVICE_WORDS = r"(?:[GNXH]PU|MUSA|MLU|GCU|PPU|SDAA|MACA)"
+_BARE = (
+    rf"(?<=OutOfMemoryError:)(?=Triedtoallocate{SIZE})",
+    rf"(?=Triedtoallocate{SIZE}\.?\(?{_DEVICE_WORDS}\d*(?:;|hasatotalcapac))",
+    rf"(?=Triedtoallocate{SIZE}on(?:private|shared)pool)",
+    rf"(?<=OutOfMemoryError:)(?={_DEVICE_WORDS}\d*hasatotalcapac)",
+    rf"(?={_DEVICE_WORDS}\d*hasatotalcapacit?yof{SIZE}ofwhich{SIZE}isfree)",
+)
+"""What only the allocators of devices say, where the words `CUDA out of memory` were left out."""
 
 CLAUSES = {
     "exabyte": r"Triedtoallocate(?P<exabyte>morethan1EB)",
@@ -140,7 +149,16 @@ class Clause(NamedTuple):
 @cache
 def head_pattern() -> re.Pattern[str]:
     """Return the pattern of how a message begins."""
-    return re.compile("|".join(_HEADS))
+    return re.compile("|".join((*_HEADS, rf"(?P<bare>{'|'.join(_BARE)})")))
+
+
+def bare_backend(text: str) -> str:
+    """Return the back end of a message without its first words; `text` is what it says."""
+    found = re.search(rf"({_DEVICE_WORDS})\d*(?:;|hasatotal)", text)
+    if found is None:
+        return "mps" if re.search(r"on(?:private|shared)pool", text) else "cuda"
+    known = {"GPU": "cuda", "XPU": "xpu", "NPU": "npu", "MUSA": "musa"}
+    return known.get(found[1], "other")
 
 
 @cache

@@ -141,6 +141,92 @@ def test_advice_and_source_code_are_no_failures(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "backend", "key", "gib"),
+    [
+        (
+            (
+                "torch.OutOfMemoryError: Tried to allocate 4.00 GiB.\n"
+                "GPU 1 has a total capacity of 79.00 GiB of which 1.00 GiB is free."
+            ),
+            *("cuda", "oom.capacity", 79),
+        ),
+        (
+            "[rank3]: torch.cuda.OutOfMemoryError: Tried to allocate 4.00 GiB",
+            "cuda",
+            "oom.requested",
+            4,
+        ),
+        (
+            "torch.OutOfMemoryError: GPU 0 has a total capacity of 79.00 GiB",
+            "cuda",
+            "oom.capacity",
+            79,
+        ),
+        (
+            (
+                "RuntimeError: Tried to allocate 2.00 GiB (GPU 0; 23.00 GiB total capacity; 20.00"
+                " GiB already allocated; 1.00 GiB free; 21.00 GiB reserved in total by PyTorch)"
+            ),
+            *("cuda", "torch.reserved", 21),
+        ),
+        ("Tried to allocate 2.00 GiB (NPU 0; 60.00 GiB total capacity;", "npu", "oom.capacity", 60),
+        (
+            "Tried to allocate 512.00 MiB on private pool. Use PYTORCH_MPS",
+            "mps",
+            "oom.requested",
+            0.5,
+        ),
+        (
+            "GPU 0 has a total capacity of 79.00 GiB of which 1.00 GiB is free.",
+            "cuda",
+            "oom.free",
+            1,
+        ),
+    ],
+)
+def test_a_message_that_lost_its_first_words_is_known_by_what_it_says(
+    text: str, backend: str, key: str, gib: float
+) -> None:
+    (failure,) = torch_oom.read(document_of(text)).failures
+
+    facts = {one.key: one.value for one in failure.facts}
+    assert (failure.kind, facts["oom.backend"], facts[key]) == ("gpu-oom", backend, gib * 2**30)
+
+
+@pytest.mark.parametrize(
+    ("text", "backend"),
+    [
+        ("torch.OutOfMemoryError: Failed to allocate 2.00 GiB", "cuda"),
+        ("torch.cuda.OutOfMemoryError: kein Platz", "cuda"),
+        ("OutOfMemoryError: HIP ...", "hip"),
+        ("torch.OutOfMemoryError: XPU ...", "xpu"),
+        ("(Worker pid=41) torch.OutOfMemoryError: no room for the experts", "cuda"),
+    ],
+)
+def test_the_class_is_a_failure_of_a_device_whatever_follows_it(text: str, backend: str) -> None:
+    (failure,) = torch_oom.read(document_of(text)).failures
+
+    assert (failure.kind, {one.key: one.value for one in failure.facts}["oom.backend"]) == (
+        "gpu-oom",
+        backend,
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "java.lang.OutOfMemoryError: Java heap space",
+        "OutOfMemoryError: Container killed due to memory usage",
+        "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory",
+        "# torch.OutOfMemoryError: raised where the card is full",
+        "WARNING: torch.OutOfMemoryError: may be raised where the card is full",
+    ],
+)
+def test_a_class_of_the_same_name_is_no_failure_of_a_device(text: str) -> None:
+    assert [one.kind for one in torch_oom.read(document_of(text)).failures] == []
+
+
+@pytest.mark.parametrize(
     "text", ["torch.OutOfMemoryError: CUDA out of m", "torch.cuda.OutOfMemoryError"]
 )
 def test_the_class_alone_announces_a_message_that_was_cut_off(text: str) -> None:
