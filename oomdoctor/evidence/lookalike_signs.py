@@ -14,6 +14,14 @@ from __future__ import annotations
 from oomdoctor.evidence.device_signs import FAR, other
 from oomdoctor.evidence.signs import Sign
 
+IMPOSSIBLE = (
+    r"(?:(?<![\w.,-])(?:1[0-8]\d{18}|[5-9]\d{18}|4[6-9]\d{17})(?![\w.])(?! ?[KMGTP]i?B)"
+    r"|(?<![\w.])-\d+ bytes|(?<![\d.])(?:[4-9]|1[0-6])(?:\.\d+)? ?EiB"
+    r"|1759218604\d{4}(?:\.\d+)? Mi?B"
+    r"|called with negative number)"
+)
+"""A size from 2**62 bytes up, or below zero: a count of 64 bits that wrapped."""
+
 NEGATIVE = Sign(
     ("negative dimension",),
     r"(?i)negative dimension -\d+",
@@ -60,8 +68,12 @@ SIZES = (
         FAR,
     ),
     Sign(
-        ("tried to allocate 18446", "tried to allocate -"),
-        r"[Tt]ried to allocate (?:1844[67]\d{15}|-\d+) bytes",
+        (
+            *("to allocate", "alloc_cpu()", "alloc of size", "buffer of size", "cudamalloc"),
+            *("memory allocation of", "bad_array_new_length", "invalid memory size"),
+        ),
+        rf"(?i)(?:alloc|of size|cudaMalloc)[^\n]{{0,120}}?{IMPOSSIBLE}"
+        r"|std::bad_array_new_length|invalid memory size -- maybe an overflow",
         "size",
         (("fault.size_overflow", True),),
         "size",
