@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from oomdoctor.cli import ask_page, ask_session
@@ -34,7 +35,6 @@ class Interview:
     def __init__(self, case: Case, session: Session, path: str, terminal: Terminal) -> None:
         """Take the case, the answers given so far and where they are kept."""
         self.case, self.session, self.path, self.terminal = case, session, path, terminal
-        self.is_left = False
         self.is_kept = True
         self._again: str | None = None
         self._options: tuple[Prospect, ...] = ()
@@ -48,14 +48,9 @@ class Interview:
         """Ask; return how the case stands at the end."""
         view = self.case.view(self.answers)
         self.terminal.show(ask_page.opening(self.terminal.theme))
-        try:
-            while True:
-                prospect = self._next(view)
-                if prospect is None:
-                    break
+        with suppress(LeavingError, KeyboardInterrupt):
+            while (prospect := self._next(view)) is not None:
                 view = self._ask(prospect, view)
-        except (LeavingError, KeyboardInterrupt):
-            self.is_left = True
         return view
 
     def _next(self, view: View) -> Prospect | None:

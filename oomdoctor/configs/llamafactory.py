@@ -38,14 +38,6 @@ MARKS = (
     "double_quantization",
     "visual_inputs",
 )
-NEWER = (
-    "model_class",
-    "train_dataset",
-    "dist_config",
-    "kernel_config",
-    "peft_config",
-    "init_config",
-)
 
 
 def _finetuning(value: Plain) -> Iterator[Claim]:

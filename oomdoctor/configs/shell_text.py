@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from oomdoctor.configs.setting import Lines
     from oomdoctor.model.core import Quote
 
-BREAKS = ("&&", "||", ";", "|", "&")
 MAX_WORDS = 20_000
 
 

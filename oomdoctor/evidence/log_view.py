@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from oomdoctor.evidence.launcher_table import Blamed
-    from oomdoctor.model.core import Document, Failure, LogLine, Quote
+    from oomdoctor.model.core import Document, Failure, LogLine
 
 _STAMPS = 20
 _LAST_LINES = 40
@@ -58,7 +58,6 @@ class LogView:
     boots: Instant | None = None
     taken: Instant | None = None
     ending: str = ""
-    ending_quote: Quote | None = None
     last_stamp: str | None = None
     blamed: tuple[Blamed, ...] = ()
 
@@ -68,7 +67,6 @@ def view_of(document: Document) -> LogView:
     lines = document.lines
     ranks = {line.rank for line in lines if line.rank is not None}
     stamped = _stamped(lines)
-    ending, quote = _ending(document)
     told, how = own_rank(document)
     return LogView(
         artifact=document.artifact.id,
@@ -81,8 +79,7 @@ def view_of(document: Document) -> LogView:
         stamps=tuple(_ends(stamped)),
         boots=_boots(document),
         taken=_taken(document),
-        ending=ending,
-        ending_quote=quote,
+        ending=_ending(document),
         last_stamp=stamped[-1] if stamped else None,
         blamed=tuple(blamed(document)),
     )
@@ -188,7 +185,7 @@ def _taken(document: Document) -> Instant | None:
     return None
 
 
-def _ending(document: Document) -> tuple[str, Quote | None]:
+def _ending(document: Document) -> str:
     """Say how the log ends: terminated, killed, interrupted, finished, or not at all."""
     for line in document.lines[: -_LAST_LINES - 1 : -1]:
         lowered = line.text[:1000].lower()
@@ -196,8 +193,8 @@ def _ending(document: Document) -> tuple[str, Quote | None]:
             continue
         for name, words in _ENDINGS:
             if any(word in lowered for word in words):
-                return name, document.quote(line)
-    return "", None
+                return name
+    return ""
 
 
 @cache

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 ANCHORS = ("memory.used", "memory.total", "memory.free", "used_memory", "used_gpu_memory")
 CARD_MARKS = ("memory.total", "memory.used", "memory.free")
 APP_MARKS = ("used_memory", "used_gpu_memory")
-DRIVER_NOTE = "wddm"
 
 
 @dataclass(slots=True, kw_only=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from oomdoctor.facts.spec import boolean, count, enum, ratio, size, text
 
-SUMMARY = "python -c 'import torch; ...; print(torch.cuda.memory_summary())' right before the step"
 SUMMARY_S = 60.0
 
 ROWS = (

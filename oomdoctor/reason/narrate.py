@@ -10,7 +10,7 @@ from oomdoctor.model.enums import Kind, Origin
 from oomdoctor.units import format_count, format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from oomdoctor.model.core import Fact, Failure, Finding
     from oomdoctor.reason.rank import Ranking
@@ -104,15 +104,6 @@ def against(finding: Finding, *, least: float = 0.0) -> tuple[str, ...]:
         + ("this is seen, and speaks against it." if weight.verdict.truth == "true" else "not so.")
         for weight in ordered
     )
-
-
-def missing_sentence(keys: Sequence[str]) -> str | None:
-    """Name the facts that would move a finding, or None where there are none."""
-    if not keys:
-        return None
-    shown = ", ".join(keys[:4])
-    more = f" and {len(keys) - 4} more" if len(keys) > 4 else ""
-    return f"Not known: {shown}{more}."
 
 
 def print_fact(fact: Fact) -> str:

@@ -139,7 +139,7 @@ class _Maker:
         self._dumps += 1
         main = message.get("main_frames") if message.get("thread") else None
         frames = (*(message.get("frames") or ()), *(main or ()))
-        text, name = message.get("text"), message.get("name")
+        text = message.get("text")
         self._ooms.append(
             OutOfMemory(
                 t=t,
@@ -149,7 +149,6 @@ class _Maker:
                 requested_bytes=_whole(message.get("requested_bytes")),
                 free_bytes=_whole(message.get("free_bytes")),
                 card_bytes=_whole(message.get("card_bytes")),
-                card_name=name if isinstance(name, str) else None,
                 allocated_bytes=_whole(message.get("allocated_bytes")),
                 reserved_bytes=_whole(message.get("reserved_bytes")),
                 fraction=finite(message.get("fraction")),

@@ -63,7 +63,6 @@ class OutOfMemory:
     requested_bytes: int | None = None
     free_bytes: int | None = None
     card_bytes: int | None = None
-    card_name: str | None = None
     allocated_bytes: int | None = None
     reserved_bytes: int | None = None
     fraction: float | None = None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from oomdoctor.snapshot.balance import Balance
     from oomdoctor.snapshot.stacks import Frame, Stack
 
-LINE, STACK, CATEGORY = "line", "stack", "category"
+STACK, CATEGORY = "stack", "category"
 
 
 class Row(NamedTuple):

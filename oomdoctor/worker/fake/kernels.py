@@ -33,9 +33,6 @@ VIEWS = (
 )
 """What changes sizes, strides and storages alone: torch's CPU kernels do it for any device."""
 ALSO = ("copy_", "convolution", "convolution_overrideable", "_fused_sdp_choice")
-NAMELESS = re.compile(r"^aten\.(empty|new_empty|empty_strided)\b")
-
-Handler = "Callable[..., object]"
 
 
 class Kernels:

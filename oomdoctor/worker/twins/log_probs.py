@@ -18,8 +18,6 @@ from oomdoctor.worker.twins.chunked import scored
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Scored = dict[str, torch.Tensor]
-
 
 def fuse_head(base: Any, wanted: tuple[str, ...], begins: Callable[[], None]) -> None:
     """Let a model score labels where it is called with `scores`; `begins` hears of the loss."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from oomdoctor.model.enums import Origin
-from oomdoctor.reason.narrate import against, headline, missing_sentence, print_fact, says
+from oomdoctor.reason.narrate import against, headline, print_fact, says
 from oomdoctor.reason.rank import rank
 from tests.unit.reason.builders import GIB, book, cause, fact, failure, line, rule, ruleset
 
@@ -76,14 +76,6 @@ def test_what_speaks_against_is_worded_strongest_first() -> None:
         "The hint is printed: this is seen, and speaks against it.",
     )
     assert against(ranking.findings[0], least=1.0) == ("It was caught: not so.",)
-
-
-def test_missing_facts_are_named_and_counted() -> None:
-    assert missing_sentence(["a.b", "c.d"]) == "Not known: a.b, c.d."
-    assert missing_sentence([f"a.{n}" for n in range(6)]) == (
-        "Not known: a.0, a.1, a.2, a.3 and 2 more."
-    )
-    assert missing_sentence([]) is None
 
 
 def test_the_headline_of_an_open_answer_gives_the_share() -> None:
