@@ -10,6 +10,10 @@ None of them states the allocator's figures; a few give the size of the failed c
     RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`
     RuntimeError: cublas runtime error : resource allocation failed at .../THC/THCGeneral.cpp:228
     RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED
+    Check failed: err == CUBLAS_STATUS_SUCCESS (1 vs. 0) : Create cublas handle failed       (MXNet)
+    (External) CUBLAS error(1), the library was not initialized.                    (PaddlePaddle)
+    E0102 common.cpp:114] Cannot create Cublas handle. Cublas won't be available.          (Caffe)
+    CUBLAS failure 1: the library was not initialized ; expr=cublasCreate(&handle_)  (ONNX Runtime)
     !!! Exception during processing !!! Allocation on device        (ComfyUI, cudaMallocAsync)
     RuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at "../c10/cuda/CUDACachingAllocator.cpp"
     CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62
@@ -137,6 +141,26 @@ SIGNS: tuple[Sign, ...] = (
     ),
     _handle(
         ("cudnn_status_",), r"CUDNN_STATUS_(?:NOT_INITIALIZED|INTERNAL_ERROR)\b", "cudnn-handle"
+    ),
+    _handle(
+        (
+            *("blascreate", "cusolverdncreate", "cusolverspcreate", "cusparsecreate"),
+            *("create cublas handle", "create solver handle", "rocblas_create_handle"),
+            *("cublas_status_success (", "cublas error(", "cublas failure", "without blas support"),
+        ),
+        r"(?i)\b(?:cu|hip)(?:blas(?:Lt)?|solver[DS][np]|sparse)Create(?:Handle)?\b[^\n]{0,40}?\bfail"
+        r"|\b(?:error|fail\w*)\b[^\n]{0,200}\b(?:cu|hip)(?:blas(?:Lt)?|solver[DS][np]|sparse)Create"
+        r"|create (?:a )?(?:cublas|solver) handle|rocblas_create_handle\b[^\n]{0,40}?\bfail"
+        r"|== CUBLAS_STATUS_SUCCESS \([13] vs\. 0\)|\bCUBLAS (?:error ?\(|failure )[13]\b"
+        r"|using StreamExecutor without BLAS support",
+        "cublas-handle",
+    ),
+    _handle(
+        ("create cudnn handle", "cudnncreate", "cudnn_status_success (", "cudnn error("),
+        r"(?i)create (?:a )?cudnn handle|\bcudnnCreate\b[^\n]{0,40}?\bfail"
+        r"|\b(?:error|fail\w*)\b[^\n]{0,200}\bcudnnCreate\b"
+        r"|== CUDNN_STATUS_SUCCESS \([124] vs\. 0\)|\bCUDNN error ?\([124]\)",
+        "cudnn-handle",
     ),
     _handle(
         ("cudnn algorithm to run convolution", "find an engine to execute this computation"),

@@ -76,6 +76,16 @@ def test_a_disguise_is_one_failure_with_back_end_form_and_request(
         "RuntimeError: cuDNN error: CUDNN_STATUS_INTERNAL_ERROR",
         "cusolver error: CUSOLVER_STATUS_INTERNAL_ERROR, when calling `cusolverDnCreate(handle)`",
         "RuntimeError: GET was unable to find an engine to execute this computation",
+        "a.h:1: Check failed: err == CUBLAS_STATUS_SUCCESS (1 vs. 0) : Create cublas handle failed",
+        "u.cc:22: Check failed: err == CUDNN_STATUS_SUCCESS (4 vs. 0) : Create cudnn handle failed",
+        "E0102 10:10:10 common.cpp:114] Cannot create Cublas handle. Cublas won't be available.",
+        "OSError: (External) CUBLAS error(1), the library was not initialized. [Hint: look up 1]",
+        "CUBLAS failure 1: the library was not initialized ; GPU=0 ; expr=cublasCreate(&handle_);",
+        "RuntimeError: cublasCreate failed",
+        "cuSolver internal error at cusolverDnCreate",
+        "RuntimeError: hipblasCreate failed with 1",
+        "rocBLAS error: rocblas_create_handle failed",
+        "Attempting to perform BLAS operation using StreamExecutor without BLAS support",
     ],
 )
 def test_a_library_that_does_not_start_is_not_announced_as_memory(text: str) -> None:
