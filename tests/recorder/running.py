@@ -6,13 +6,15 @@ import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from oomdoctor.recorder.bundle import read_bundle
 from oomdoctor.recorder.places import bundles
 from tests.conftest import clean_environment
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from oomdoctor.recorder.bundle import Run
@@ -74,6 +76,24 @@ def record(
         check=False,
     )
     return Recorded(done.returncode, done.stdout, done.stderr, last_run(folder))
+
+
+@contextmanager
+def under_way(
+    folder: Path, *command: str, options: tuple[str, ...] = ("-q",)
+) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
+    """Record a command that prints "ready", and go on as soon as it does; with its output."""
+    with subprocess.Popen(
+        [*words(*options), *command],
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        yield process, process.stdout
 
 
 def last_run(folder: Path) -> Run:

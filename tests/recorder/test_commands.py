@@ -7,13 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.hang import no_hang
-from tests.recorder.running import environment, last_run, record, words
+from tests.recorder.running import environment, last_run, record, under_way, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,16 +103,9 @@ def test_a_command_that_is_killed_ends_with_the_code_of_a_shell(tmp_path: Path) 
 
 def test_a_signal_for_the_recorder_reaches_the_command(tmp_path: Path) -> None:
     script = 'trap "echo told; exit 7" USR1; echo ready; while :; do sleep 0.1; done'
-    with subprocess.Popen(
-        [*words("-q"), "bash", "-c", script],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        env=environment(),
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
+    with under_way(tmp_path, "bash", "-c", script) as (process, output):
         process.send_signal(signal.SIGUSR1)
-        rest = process.stdout.read()
+        rest = output.read()
 
     assert (rest, process.returncode) == (b"told\n", 7)
     signals = last_run(tmp_path).told["signals"]
@@ -121,15 +113,8 @@ def test_a_signal_for_the_recorder_reaches_the_command(tmp_path: Path) -> None:
 
 
 def test_a_request_to_end_is_no_shortage_of_memory(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [*words(), "sh", "-c", "echo ready; exec sleep 60"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(),
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
+    script = "echo ready; exec sleep 60"
+    with under_way(tmp_path, "sh", "-c", script, options=()) as (process, _):
         process.terminate()
         _, errors = process.communicate()
 
@@ -170,35 +155,21 @@ def test_where_no_bundle_can_be_kept_the_command_runs_all_the_same(tmp_path: Pat
 
 def test_what_the_command_leaves_running_may_print_on(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gate")
-    began = time.monotonic()
-    with subprocess.Popen(
-        [*words("-q"), "sh", "-c", "(read -r _ <gate; echo late) & echo first"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        env=environment(),
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"first\n"
+    script = "(read -r _ <gate; echo late) & echo ready"
+    with under_way(tmp_path, "sh", "-c", script) as (process, output):
         assert process.wait(LATER_S) == 0
-        assert time.monotonic() - began < LATER_S
         (tmp_path / "gate").write_text("go\n")
-        assert process.stdout.read() == b"late\n"
+        assert output.read() == b"late\n"
 
 
 def test_a_recorder_that_is_killed_leaves_the_command_alone(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gate")
-    with subprocess.Popen(
-        [*words("-q"), "sh", "-c", "echo ready; read -r _ <gate; echo late"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        env=environment(),
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
+    script = "echo ready; read -r _ <gate; echo late"
+    with under_way(tmp_path, "sh", "-c", script) as (process, output):
         process.kill()
         process.wait(LATER_S)
         (tmp_path / "gate").write_text("go\n")
-        assert process.stdout.read() == b"late\n"
+        assert output.read() == b"late\n"
 
     run = last_run(tmp_path)
     assert (run.has_ended, run.alive) == (False, False)

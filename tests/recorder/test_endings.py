@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.hang import no_hang
-from tests.recorder.running import environment, last_run, record, words
+from tests.recorder.running import environment, last_run, record, under_way
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,16 +123,8 @@ def test_a_run_that_works_on_without_a_word_is_no_waiting_one(tmp_path: Path) ->
 
 
 def test_the_bundle_of_a_killed_recorder_is_shown(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [*words("-q"), sys.executable, "-c", "import sys; print('begun', flush=True); input()"],
-        cwd=tmp_path,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=environment(),
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"begun\n"
+    script = "print('ready', flush=True); input()"
+    with under_way(tmp_path, sys.executable, "-c", script) as (process, _):
         process.kill()
 
     shown = subprocess.run(
