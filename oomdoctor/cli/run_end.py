@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import OomdoctorError
-from oomdoctor.record import NamedTuple
+from oomdoctor.record import NamedTuple, replace
 from oomdoctor.recorder import balance, run_file
 from oomdoctor.recorder.bundle import read_bundle, read_told
 from oomdoctor.recorder.diagnosing import Wishes, examine
@@ -32,7 +32,7 @@ def examined_run(folder: Path, wishes: Wishes | None = None) -> Examined:
 
     wishes = wishes or Wishes()
     rules = (*rule_directories(), *wishes.rules)
-    return examine(read_bundle(folder), _with_rules(wishes, rules))
+    return examine(read_bundle(folder), replace(wishes, rules=rules))
 
 
 class Concluded(NamedTuple):
@@ -128,7 +128,6 @@ def html_of(examined: Examined) -> str | None:
 
 def whole_page(examined: Examined) -> Page:
     """Return the run with its diagnosis as one page."""
-    from oomdoctor.record import replace
     from oomdoctor.render.diagnosis_page import diagnosis_page
     from oomdoctor.render.run_page import run_page
 
@@ -151,9 +150,3 @@ def says_something(examined: Examined) -> bool:
     if examined.outcome.word == SUCCEEDED:
         return bool(diagnosis.side_findings) or diagnosis.answer in _ANSWERED
     return diagnosis.answer not in ("nothing_found", "no_failure")
-
-
-def _with_rules(wishes: Wishes, rules: tuple[str, ...]) -> Wishes:
-    from oomdoctor.record import replace
-
-    return replace(wishes, rules=rules)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.growth.points import windows
 from oomdoctor.growth.stretches import FEWEST, latest_stretch, teeth
 from oomdoctor.growth.trend import trend
-from oomdoctor.record import dataclass
+from oomdoctor.record import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +85,7 @@ def growth_of(points: Sequence[Point], *, least_bytes: int) -> Growth | None:
     before = _read(windows(points[: round(len(points) * _BEFORE)]), least_bytes)
     if before.course in (Course.RISING, Course.SLOWING):
         return found
-    return _as(found, Course.UNSURE)
+    return replace(found, course=Course.UNSURE)
 
 
 def _read(seen: Sequence[Point], least_bytes: int) -> Growth:
@@ -151,9 +151,3 @@ def _growth(points: Sequence[Point], course: Course, line: Trend | None) -> Grow
         score=line.score if line else 0.0,
         windows=len(points),
     )
-
-
-def _as(growth: Growth, course: Course) -> Growth:
-    from oomdoctor.record import replace
-
-    return replace(growth, course=course)

@@ -24,7 +24,7 @@ def page_markdown(page: Page) -> str:
     parts += [quotes(page.quotes)] if page.quotes else []
     if page.figures:
         rows = (
-            f"| {_cell(one.name)} | {_cell(one.value)} | {_cell(one.meaning)} |"
+            f"| {markdown(one.name)} | {markdown(one.value)} | {markdown(one.meaning)} |"
             for one in page.figures
         )
         parts.append("\n".join(["| | | |", "|---|---:|---|", *rows]))
@@ -51,7 +51,7 @@ def _inside(section: Section) -> list[str]:
     if section.heat is not None or section.curve is not None:
         from oomdoctor.render.pictures_text import curve_lines, heat_table
 
-        parts += [heat_table(section.heat, _cell)] if section.heat is not None else []
+        parts += [heat_table(section.heat)] if section.heat is not None else []
         if section.curve is not None:
             parts.append(code_block(plain(curve_lines(section.curve, Theme(width=WIDTH)))))
     if section.plot is not None and not section.plot.lines:
@@ -90,12 +90,8 @@ def _table(table: Table) -> str:
         return ""
     ends = ("---:" if at in table.numeric else "---" for at in range(len(table.headers)))
     lines = [
-        f"| {' | '.join(map(_cell, table.headers))} |",
+        f"| {' | '.join(map(markdown, table.headers))} |",
         f"|{'|'.join(ends)}|",
-        *(f"| {' | '.join(map(_cell, row))} |" for row in table.rows),
+        *(f"| {' | '.join(map(markdown, row))} |" for row in table.rows),
     ]
     return "\n".join(lines)
-
-
-def _cell(text: str) -> str:
-    return markdown(text)

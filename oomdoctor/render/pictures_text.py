@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from oomdoctor.render.escape import cells
+from oomdoctor.render.escape import cells, markdown
 from oomdoctor.render.layout import Line, Span, line
 from oomdoctor.render.parts.pieces import INDENT, paragraph, safe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from oomdoctor.render.page import Curve, CurvePoint, HeatMap
     from oomdoctor.render.theme import Theme
@@ -71,23 +71,23 @@ def _legend(heat: HeatMap, *, unicode: bool) -> str:
     return ", ".join(found)
 
 
-def heat_table(heat: HeatMap, escaped: Callable[[str], str]) -> str:
+def heat_table(heat: HeatMap) -> str:
     """Return a heat map as a Markdown table whose cells carry their signs."""
     order = [word for word, _ in heat.words]
-    corner = escaped(f"{heat.down} \\ {heat.across}")
+    corner = markdown(f"{heat.down} \\ {heat.across}")
     lines = [
-        f"| {corner} | {' | '.join(map(escaped, heat.columns))} |",
+        f"| {corner} | {' | '.join(map(markdown, heat.columns))} |",
         f"|---:|{'|'.join('---:' for _ in heat.columns)}|",
     ]
     for name, row in heat.rows:
         signs = [SIGNS[order.index(one.word)][0] if one.word in order else "" for one in row]
         texts = (
-            escaped(f"{one.text} {sign}".strip()) for one, sign in zip(row, signs, strict=True)
+            markdown(f"{one.text} {sign}".strip()) for one, sign in zip(row, signs, strict=True)
         )
-        lines.append(f"| {escaped(name)} | {' | '.join(texts)} |")
+        lines.append(f"| {markdown(name)} | {' | '.join(texts)} |")
     legend = _legend(heat, unicode=True)
     return "\n".join(
-        [escaped(heat.caption), "", *lines, *(["", escaped(legend)] if legend else [])]
+        [markdown(heat.caption), "", *lines, *(["", markdown(legend)] if legend else [])]
     )
 
 
