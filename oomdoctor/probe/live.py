@@ -18,7 +18,7 @@ import psutil
 from oomdoctor.probe import host, processes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
 _RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK")
 _SHARES_S = 4.0
@@ -28,10 +28,9 @@ _SHARES_S = 4.0
 class LiveProcesses:
     """Some processes and all that stem from them."""
 
-    def __init__(self, pids: Iterable[int], *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, pids: Iterable[int]) -> None:
         """Watch these from now on."""
-        self._clock = clock
-        self._began = clock()
+        self._began = time.monotonic()
         self._known = {pid: _start(pid) for pid in pids}
         self._ranks: dict[int, int | None] = {}
         self._shares_at = 0.0
@@ -48,14 +47,14 @@ class LiveProcesses:
 
     def sample(self, device_bytes: Mapping[int, int | None]) -> dict[str, object]:
         """Return what there is to see just now; `device_bytes` is what the driver tells."""
-        now = self._clock() - self._began
+        now = time.monotonic() - self._began
         memory = host.memory()
         pids = [pid for pid, start in self._known.items() if _is_live(pid, start)]
         every = sorted({one for pid in pids for one in host.descendants(pid)})
         shares = len(every) > 1 and now >= self._shares_at
         found = [self._process(pid, device_bytes.get(pid), shares=shares) for pid in every]
         if shares:
-            took = self._clock() - self._began - now
+            took = time.monotonic() - self._began - now
             self._shares_at = now + max(_SHARES_S, 100 * took)
         return {
             "t": round(now, 3),

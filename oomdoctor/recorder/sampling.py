@@ -96,13 +96,13 @@ class Sampler:
         """Return how long it is until the next sample."""
         return self._pace.wait_s()
 
-    def look(self, *, now: bool = False) -> None:
-        """Take a sample if it is time, or in any case `now`."""
-        if not (now or self._pace.is_due()):
+    def look(self) -> None:
+        """Take a sample if it is time."""
+        if not self._pace.is_due():
             return
         self._pace.begin()
         try:
-            self._write(self._sample(now=now))
+            self._write(self._sample())
         finally:
             self._pace.end()
 
@@ -122,21 +122,21 @@ class Sampler:
         """Return what the processes that run have worked so far, all together."""
         return sum(one.work_ticks for one in self.live().values()) / _TICKS
 
-    def search(self, *, now: bool = False) -> None:
+    def search(self) -> None:
         """Find the processes that stem from the command, if it is time."""
-        if not (now or self._search.is_due()):
+        if not self._search.is_due():
             return
         self._search.begin()
         for pid, one in processes.tree(self._root, *self.live()).items():
             self.known[pid] = one.start_ticks
         self._search.end()
 
-    def _sample(self, *, now: bool) -> dict[str, object]:
-        self.search(now=now)
+    def _sample(self) -> dict[str, object]:
+        self.search()
         live = self.live()
         sample: dict[str, object] = {"t": round(time.monotonic() - self._began, 3)}
         sample["host"] = self._host(live)
-        pages = self._pages.is_due() or now
+        pages = self._pages.is_due()
         if pages:
             self._pages.begin()
         listed = list(live.items())[:_MOST_PROCESSES]

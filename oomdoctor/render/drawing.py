@@ -24,6 +24,7 @@ ABOVE = 1.14
 """How much higher than its highest value a picture is."""
 MOST_MARKS = 24
 MOST_BANDS = 200
+MOST_READ = 1000
 NEAR = 0.4
 """Moments nearer than this share of the width have their names below one another."""
 ROWS = 4
@@ -226,10 +227,10 @@ class Readings(NamedTuple):
     rows: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def readings(drawing: Drawing, most: int = 1000) -> Readings:
-    """Return what every line, and the stretch, is at each of at most `most` places."""
-    known = sorted({x for one in drawing.paths for x, _ in thinned(one.places, most)})
-    places = known[:: max(1, -(-len(known) // most))]
+def readings(drawing: Drawing) -> Readings:
+    """Return what every line, and the stretch, is at each of at most MOST_READ places."""
+    known = sorted({x for one in drawing.paths for x, _ in thinned(one.places, MOST_READ)})
+    places = known[:: max(1, -(-len(known) // MOST_READ))]
     rows, heights = [], [0.0] * len(places)
     for number, path in enumerate(drawing.paths):
         values = [_at(path.places, x) for x in places]

@@ -172,17 +172,17 @@ def _phases(book: Book, theme: Theme) -> list[Line]:
     return lines
 
 
-def spark(points: Sequence[Point], theme: Theme, width: int = SPARK_CELLS) -> str:
+def spark(points: Sequence[Point], theme: Theme) -> str:
     """Return the course of a series as blocks, from its lowest to its highest value."""
     if not points:
-        return " " * width
+        return " " * SPARK_CELLS
     blocks = SPARKS if theme.unicode else ASCII_SPARKS
     columns = []
-    for column in range(min(width, len(points))):
-        count = min(width, len(points))
+    count = min(SPARK_CELLS, len(points))
+    for column in range(count):
         held = points[len(points) * column // count : len(points) * (column + 1) // count]
         columns.append(max(one.low for one in held))
     low, high = min(columns), max(columns)
     span = max(high - low, high // 50, 1)  # a change of two percent fills no line
     drawn = "".join(blocks[min((one - low) * 8 // span, 7)] for one in columns)
-    return f"{drawn:<{width}}"
+    return f"{drawn:<{SPARK_CELLS}}"
