@@ -113,7 +113,7 @@ def _unglued(text: str) -> Iterator[str]:
         for message in _unwrapped(text):
             yield from (message,) if message == text else _unglued(message)
         return
-    if "%|" in text and not text.endswith("]"):
+    if "%|" in text and (not text.endswith("]") or text.count("[") > 1):
         found = _bar_then_text().match(text)
         if found is not None:
             yield found["bar"]

@@ -170,6 +170,7 @@ _WRAPPED = (
     ("failed to load model", "load"),
     ("model failed to load", "load"),
     ("failed to load weights", "load"),
+    ("error executing load_", "load"),
     ("error while loading model", "load"),
     ("could not load the model", "load"),
     ("failed to allocate compute", "serve-start"),

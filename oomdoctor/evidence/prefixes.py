@@ -6,6 +6,7 @@
 (WorkerDict pid=123, ip=10.0.0.1) text                  Ray
 [1,3]<stderr>:text        [default3]:text               mpirun, torchrun --tee
 [1,mpirank:3,algo-1]<stderr>:text                       SageMaker
+[09/17/2025-21:24:19] [TRT-LLM] [RANK 2] [E] text       TensorRT-LLM
 Jan  2 10:00:00.123 text                                loggers without a year
 Jan  2 10:00:00 node python[77]: text                   syslog, journald
 2024-01-02T10:00:00.123456789Z stderr F text            Kubernetes
@@ -50,7 +51,7 @@ _DATE = (
 )
 _TIME = r"\d{1,2}:\d\d:\d\d(?:[.,:]\d{1,9})?(?: [AP]M)?"
 _ZONE = r"(?:Z| ?[+-]\d\d:?\d\d| UTC| [A-Z]{3,4}(?= \d{4}))?"
-_STAMP = rf"(?:{_DATE}[T _]{{1,2}})?{_TIME}{_ZONE}(?: \d{{4}}(?=\]))?"
+_STAMP = rf"(?:{_DATE}(?:[T _]{{1,2}}|-))?{_TIME}{_ZONE}(?: \d{{4}}(?=\]))?"
 LEVELS = (
     *("DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "CRITICAL", "FATAL"),
     *("debug", "info", "warning", "error", "critical"),
@@ -101,7 +102,7 @@ def _next(text: str) -> _Step | None:
 
 def _bracket(text: str) -> _Step | None:
     second = text[1:2]
-    found = _rank_bracket().match(text) if second.isdecimal() or second in "Rrd" else None
+    found = _rank_bracket().match(text) if second.isdecimal() or second in "RrdT" else None
     if found is not None:
         number = int(found["rank"] or found["default"] or found["mpi"] or 0)
         return _Step(found.end(), rank=number, stream=f"rank{number}")
@@ -178,8 +179,8 @@ def _syslog(text: str) -> _Step | None:
 @cache
 def _rank_bracket() -> re.Pattern[str]:
     return re.compile(
-        r"\[(?:[Rr]ank[ :_]?(?P<rank>\d{1,5})\]:? ?|default(?P<default>\d{1,5})\]:"
-        r"|\d{1,5},(?:mpirank:)?(?P<mpi>\d{1,5})(?:,[\w.\-]{1,60})?\]<std(?:out|err|diag)>:)"
+        r"(?:\[TRT-LLM\] ?)?\[(?:(?:[Rr]ank|RANK)[ :_]?(?P<rank>\d{1,5})\]:? ?"
+        r"|default(?P<default>\d{1,5})\]:|\d{1,5},(?:mpirank:)?(?P<mpi>\d{1,5})(?:,[\w.\-]{1,60})?\]<std(?:out|err|diag)>:)"
     )
 
 

@@ -24,6 +24,7 @@ from oomdoctor.evidence import (
     torch_oom_other,
     torn_oom,
 )
+from oomdoctor.evidence.crowded_ranks import crowded_ranks
 from oomdoctor.evidence.events import Event, absorb, fact, merged
 from oomdoctor.evidence.haystack import LAST_LINES, MOST_LINES, haystack_of
 from oomdoctor.evidence.recovery import outlived, unanswered
@@ -247,10 +248,7 @@ def _counts(document: Document, events: list[Event]) -> Iterator[Fact]:
     distinct = [event for event, again in _again(document, own, work) if not again]
     quotes = [event.failure.line_quote for event in distinct[:20]]
     yield fact("oom.events", len(distinct), quotes)
-    ranks = {event.failure.rank: event.failure.line_quote for event in reversed(own)}
-    ranks.pop(None, None)
-    if ranks:
-        yield fact("oom.failed_ranks", len(ranks), list(ranks.values())[:20])
+    yield from crowded_ranks(own)
     yield from _repeats(document, distinct, work)
 
 

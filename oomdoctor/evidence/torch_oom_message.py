@@ -16,6 +16,7 @@ from bisect import bisect_right
 from functools import cache
 from typing import TYPE_CHECKING
 
+from oomdoctor.evidence.crowded_ranks import listed_siblings
 from oomdoctor.evidence.events import Event, absurd_fact, fact, line_quote
 from oomdoctor.evidence.torch_oom_text import Clause, bare_backend, clauses, head_pattern
 from oomdoctor.model.core import Failure
@@ -137,6 +138,7 @@ def _event(run: Run, head: re.Match[str], found: list[Clause]) -> Event:
         *_identity(run, head, found, end),
         *_figures(run, found),
         *_processes(run, found),
+        *listed_siblings(run, found),
         *_caught(run, at, end),
     )
     failure = Failure(

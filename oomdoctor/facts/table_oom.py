@@ -72,6 +72,10 @@ ROWS = (
     size("oom.largest_process", "The largest 'Process N has X memory in use' figure."),
     size("oom.listed_processes_bytes", "Sum of all 'Process N has X memory in use' figures."),
     count("oom.listed_processes", "How many 'Process N has X memory in use' clauses it holds."),
+    count(
+        "oom.listed_siblings",
+        "How many listed processes have numbers in a row, as a launcher's have (from three on).",
+    ),
     size("oom.other_allocations", "MPS: Metal buffers of this process outside the allocator."),
     count("oom.gpu_index", "In-process ordinal of the failing device."),
     text(
@@ -81,6 +85,10 @@ ROWS = (
     ),
     count("oom.events", "How many failure messages the input holds."),
     count("oom.failed_ranks", "How many different ranks report a failure."),
+    count(
+        "oom.crowded_ranks",
+        "How many ranks report a failure on the device number that most of them name.",
+    ),
     boolean("oom.caught", "The text stands in a warning or was caught: the run went on."),
     boolean(
         "oom.repeats_same_allocated",
