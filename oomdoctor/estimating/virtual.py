@@ -16,7 +16,8 @@ from oomdoctor.estimating.simulation import Simulation
 from oomdoctor.lab.protocol import RecordRequest
 from oomdoctor.lab.session import WorkerError
 from oomdoctor.memory import bands
-from oomdoctor.memory.stream_names import named
+from oomdoctor.memory.stream_balance import live_after
+from oomdoctor.memory.stream_names import Named, named
 from oomdoctor.model.estimate import VIRTUAL, PhasePeak
 from oomdoctor.record import replace
 from oomdoctor.units import format_count, format_size
@@ -40,9 +41,8 @@ CHECKED = (
     "far they were compared with real cards"
 )
 SAME = "torch's counters and our replay of its allocator agree on the peak of every phase"
-NAMES, TOLD, IS_NAMED = "names", "told", "named"
 MOST_UNNAMED = 0.01
-"""The share of the peak that allocations without a name may come to, where parts are shown."""
+"""The share of the peak that may be without a name where parts are shown."""
 
 
 class Virtual(Simulation):
@@ -64,6 +64,7 @@ class Virtual(Simulation):
         self._sessions = sessions
         self._is_chosen = card is None
         self._simulation = Simulation(sessions, played, say=say)
+        self._names: dict[int, Named | str] = {}  # by the stream, which is kept
         self._cards = {_kernels(played): self}
 
     def under(self, settings: str) -> Virtual:
@@ -93,19 +94,11 @@ class Virtual(Simulation):
             simulated = self._simulation.stream(job, phases=phases)
         except WorkerError as error:
             why = error.message.partition("\n")[0]
-            return _told(recorded, f"who holds what is not known: no simulation names it ({why})")
+            self._names[id(recorded)] = f"no simulation names it ({why})"
+            return recorded
         found = named(recorded, simulated)
-        count, alike = (format_count(one) for one in (len(recorded.allocations), found.alike))
-        if found.is_whole:
-            words = f"a simulation of the job makes the same {count} allocations in the same order"
-            return _told(found.stream, f"{words}: modules and kinds are its", is_named=True)
-        words = f"{alike} of {count} allocations are those of a simulation of the job"
-        if found.unnamed_bytes > MOST_UNNAMED * max(_counted(recorded).values(), default=0):
-            return _told(recorded, f"who holds what is not known: only {words}")
-        left = format_size(found.unnamed_bytes)
-        return _told(
-            found.stream, f"{words}: modules and kinds are its, {left} has none", is_named=True
-        )
+        self._names[id(found.stream)] = found
+        return found.stream
 
     def _learned(self, job: Job) -> Growth | None:
         """Return how allocations grow by the simulation's laws; None where it does not name them.
@@ -113,14 +106,19 @@ class Virtual(Simulation):
         Each other batch is then run.
         """
         stream = self.stream(job)
-        laws = self._simulation.laws(job) if stream.facts.get(IS_NAMED) else None
+        found = self._names[id(stream)]
+        most = MOST_UNNAMED * max(_counted(stream).values(), default=0)
+        follows = isinstance(found, Named) and found.unnamed_bytes <= most
+        laws = self._simulation.laws(job) if follows else None
         return None if laws is None else Growth(stream, shape_of(job), laws)
 
     def _peak(self, stream: Stream) -> Peak:
         made = peak_of_stream(
             stream, settings=self.settings, band=bands.VIRTUAL, versions=self._versions()
         )
-        if not stream.facts.get(IS_NAMED):
+        left = _unnamed_bytes(stream, made)
+        is_known = left <= MOST_UNNAMED * made.allocated
+        if not is_known:
             made = replace(made, parts=(), categories=(), owners=())
         unmodelled = read_log(str(stream.facts.get("log", "")))
         made = replace(
@@ -130,8 +128,9 @@ class Virtual(Simulation):
             f" {self._versions().get('torch', '')}".rstrip(),
             assumptions=(*made.assumptions, *unmodelled.sentences()),
         )
-        told = (*([NO_CARD] if self._is_chosen else []), str(stream.facts.get(TOLD, "")), CHECKED)
-        return counted(replace(made, told=tuple(one for one in told if one)), stream)
+        names = _names_words(self._names[id(stream)], left, is_known=is_known)
+        told = (*([NO_CARD] if self._is_chosen else []), names, CHECKED)
+        return counted(replace(made, told=told), stream)
 
     def _versions(self) -> dict[str, str]:
         return dict(self._sessions.versions)
@@ -153,14 +152,15 @@ def counted(peak: Peak, stream: Stream) -> Peak:
         return peak
     replayed = {one.name: (one.allocated_bytes, one.reserved_bytes) for one in peak.phases}
     theirs = {name: (allocated[name], reserved[name]) for name in allocated}
+    highest = max(allocated, key=lambda name: allocated[name])
+    parts_add_up = peak.allocated == allocated[highest]
     says = SAME
     if replayed != theirs:
         says = (
             f"torch counted {_peak_words(theirs)}, our replay of its allocator comes to"
             f" {_peak_words(replayed)}: figures are torch's, cards are judged by the replay"
+            f"{'' if parts_add_up else ', and who holds what, which is its, is left out'}"
         )
-    highest = max(allocated, key=lambda name: allocated[name])
-    parts_add_up = peak.allocated == allocated[highest]
     return replace(
         peak,
         allocated=allocated[highest],
@@ -172,6 +172,7 @@ def counted(peak: Peak, stream: Stream) -> Peak:
         ),
         parts=peak.parts if parts_add_up else (),
         categories=peak.categories if parts_add_up else (),
+        owners=peak.owners if parts_add_up else (),
         told=(*peak.told, says),
     )
 
@@ -188,8 +189,29 @@ def _counted(stream: Stream, key: str = "allocated_bytes") -> dict[str, int]:
     return {name: one[key] for name, one in peaks.items()} if isinstance(peaks, dict) else {}
 
 
-def _told(stream: Stream, sentence: str, *, is_named: bool = False) -> Stream:
-    return replace(stream, facts={**stream.facts, TOLD: sentence, IS_NAMED: is_named})
+def _unnamed_bytes(stream: Stream, peak: Peak) -> int:
+    """Return what of the peak no simulation names."""
+    played = peak.played
+    if played is None:
+        return 0
+    live = live_after(stream, played.peak_event)
+    return sum(played.blocks[one] for one in live if not stream.allocations[one].operator)
+
+
+def _names_words(found: Named | str, left: int, *, is_known: bool) -> str:
+    """Say where names come from, and what of the peak has none."""
+    unknown = "who holds what is not known"
+    if isinstance(found, str):
+        return f"{unknown}: {found}"
+    count, alike = format_count(len(found.stream.allocations)), format_count(found.alike)
+    if found.is_whole:
+        words = f"a simulation of the job makes the same {count} allocations in the same order"
+        return f"{words}: modules and kinds are its"
+    words = f"{alike} of {count} allocations are those of a simulation of the job"
+    whose = f"of the peak, {format_size(left)} has no name"
+    if not is_known:
+        return f"{unknown}: only {words}; {whose}"
+    return f"{words}: modules and kinds are its; {whose}"
 
 
 def _kernels(card: CardSpec) -> tuple[tuple[int, int], int]:

@@ -12,7 +12,6 @@ from oomdoctor.model.estimate import VIRTUAL
 from oomdoctor.record import replace
 from oomdoctor.virtual.card import card_like, card_of
 from oomdoctor.virtual.run import virtual_environment
-from oomdoctor.virtual.wheels import FALL_BACK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,13 +23,6 @@ if TYPE_CHECKING:
 ROOM_BYTES = 1 << 40
 """What the virtual card has: a peak is asked for, whatever the card that is meant can hold."""
 SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
-PYTHON = (
-    "name the interpreter of an environment that has the CUDA build of torch:\n"
-    "    python3 -m venv ~/oomdoctor-cuda\n"
-    "    ~/oomdoctor-cuda/bin/python -m pip install 'torch===2.13.0' transformers peft\n"
-    "    oomdoctor estimate ... --engine virtual --python ~/oomdoctor-cuda/bin/python\n"
-    f"  (three equal signs: the wheel of PyPI, which has CUDA; 5 GB). Without --engine, {FALL_BACK}"
-)
 
 
 class Sessions(Protocol):
@@ -96,9 +88,7 @@ def environment_on(card: CardSpec, settings: str, python: str) -> dict[str, str 
     try:
         environment = virtual_environment(played, python=python)
     except OomdoctorError as error:
-        # that option is one of `run`
-        hint = PYTHON if error.hint and "--virtual-venv" in error.hint else error.hint
-        raise NotSimulatedError(error.message, engine=VIRTUAL, hint=hint) from error
+        raise NotSimulatedError(error.message, engine=VIRTUAL, hint=error.hint) from error
     changed = {name: text for name, text in environment.items() if os.environ.get(name) != text}
     # the real cards are hidden already, and what hides one of them would hide this one
     return {

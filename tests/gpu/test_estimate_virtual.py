@@ -10,7 +10,7 @@ import pytest
 from oomdoctor.estimating.choice import Engines, engines
 from oomdoctor.estimating.estimate import Wanted, estimate
 from oomdoctor.estimating.virtual import SAME
-from oomdoctor.model.job import EntrySpec, Job, LoraSpec, ModelSpec
+from oomdoctor.model.job import EntrySpec, Job, LoraSpec, ModelSpec, ShardingSpec
 from tests.gpu.test_predictions import card_of
 from tools.stream_jobs import half, tiny
 
@@ -28,6 +28,8 @@ JOBS = {
         checkpointing="reentrant",
     ),
     "float32, eager attention": half(dtype="fp32", attention="eager"),
+    # a CUDA build times what DDP does, also where it is simulated and there is no driver
+    "ranks": half(sharding=ShardingSpec(kind="ddp", ranks=2)),
 }
 OWN = """
 import torch
