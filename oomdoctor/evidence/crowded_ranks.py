@@ -55,11 +55,11 @@ def crowded_ranks(events: Sequence[Event]) -> Iterator[Fact]:
     if ranks:
         yield fact("oom.failed_ranks", len(ranks), list(ranks.values())[:_QUOTED])
     if places:
-        place = max(places, key=lambda one: len(places[one]))
-        most = places[place]
-        yield fact("oom.crowded_ranks", len(most), list(most.values())[:_QUOTED])
-        if place in siblings:
-            yield siblings[place]
+        crowded = max(places, key=lambda place: len(places[place]))
+        most = list(places[crowded].values())
+        yield fact("oom.crowded_ranks", len(most), most[:_QUOTED])
+        if crowded in siblings:
+            yield siblings[crowded]
 
 
 def listed_siblings(run: Run, found: Sequence[Clause]) -> Iterator[Fact]:

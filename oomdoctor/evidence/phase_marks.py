@@ -203,7 +203,8 @@ MARKS: tuple[Mark, ...] = (
         "optimizer",
         functions="_init_group optimizer_step _optimizer_step _take_model_step unscale_"
         " clip_grad_norm_ clip_grad_norm _clip_grad* _single_tensor_* _multi_tensor_* init_state"
-        " update_step zero_grad initialize_states step_param",
+        " update_step zero_grad initialize_states step_param"
+        " apply_gradients _resource_apply* _apply_dense* _apply_sparse* _distributed_apply",
         files="torch/optim/ amp/grad_scaler.py fused_adam cpu_adam bitsandbytes/optim/"
         " transformers/optimization.py galore_torch/",
         calls="optimizer.step( optim.step( scaler.step( opt.step(",

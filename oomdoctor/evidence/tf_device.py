@@ -190,7 +190,9 @@ def _node_facts(name: str, quote: Quote) -> Iterator[Fact]:
     yield stated("tf.node", name, quote)
     yield stated("run.operator", name.rpartition("/")[2] or name, quote)
     lower = name.lower()
-    if any(word in lower for word in _BACKWARD):
+    if "/initializer/" in lower:  # the first values of a variable or moment: no step ran yet
+        yield stated("run.phase", "prepare", quote)
+    elif any(word in lower for word in _BACKWARD):
         yield stated("run.phase", "backward", quote)
     elif any(word in lower for word in _OPTIMIZER):
         yield stated("run.phase", "optimizer", quote)

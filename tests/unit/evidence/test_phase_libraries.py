@@ -23,6 +23,8 @@ STACKS = [
      "|deepspeed/runtime/zero/parameter_offload.py _pre_forward_module_hook")),
     ("backward", f"{HF} training_step self.accelerator.backward(loss)|{BACKWARD}"),
     ("optimizer", f"{HF} train|accelerate/optimizer.py step|torch/optim/adamw.py _init_group"),
+    ("optimizer", ("t.py train|tensorflow/python/keras/optimizer_v2/adam.py _resource_apply_sparse "
+     "var, coefficients['lr'] * m_t|tensorflow/python/ops/math_ops.py binary_op_wrapper")),
     ("eval", (f"{HF} train|{HF} _evaluate|{HF} evaluate|{HF} evaluation_loop|transformers/"
      "trainer_pt_utils.py nested_concat")),
     ("eval", (f"{HF} predict|{HF} evaluation_loop|transformers/trainer_seq2seq.py prediction_step "

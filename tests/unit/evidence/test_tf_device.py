@@ -113,6 +113,14 @@ def test_the_error_tells_how_full_the_card_is() -> None:
             "Detected at node 'model/conv5/Conv2D' defined at (most recent call last):",
             {"tf.node": "model/conv5/Conv2D", "run.operator": "Conv2D"},
         ),
+        (
+            "[[Node: embedding/Adam/Initializer/zeros = Const[dtype=DT_FLOAT]()]]",
+            {
+                "tf.node": "embedding/Adam/Initializer/zeros",
+                "run.operator": "zeros",
+                "run.phase": "prepare",
+            },
+        ),
         ("OOM [Op:Conv2D]", {"tf.node": "Conv2D", "run.operator": "Conv2D"}),
     ],
 )
