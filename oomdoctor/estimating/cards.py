@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.errors import UsageError
 from oomdoctor.facts.gpus import GIB, MIB, OF_SMI, SPREAD, cards, lookup, split_mig
+from oomdoctor.facts.processors import processors_of
 from oomdoctor.model.job import CardSpec
 from oomdoctor.units import format_size, parse_size
 
@@ -35,43 +36,6 @@ USUAL = (
     "NVIDIA B200",
 )
 """The cards of an estimate that names none."""
-# multiprocessors, which decide how attention splits its work; longest name first
-PROCESSORS = {
-    "v100": 80,
-    "p100": 56,
-    "t4": 40,
-    "rtx 2080 ti": 68,
-    "titan rtx": 72,
-    "a100": 108,
-    "a30": 56,
-    "a40": 84,
-    "a10g": 80,
-    "a10": 72,
-    "rtx a6000": 84,
-    "rtx 3060": 28,
-    "rtx 3070": 46,
-    "rtx 3080": 68,
-    "rtx 3090": 82,
-    "rtx 3090 ti": 84,
-    "rtx 4060": 24,
-    "rtx 4070": 46,
-    "rtx 4080": 76,
-    "rtx 4090": 128,
-    "rtx 4090 laptop": 76,
-    "rtx 6000 ada": 142,
-    "l4": 58,
-    "l40": 142,
-    "l40s": 142,
-    "h100 pcie": 114,
-    "h100": 132,
-    "h200": 132,
-    "gh200": 132,
-    "b200": 148,
-    "rtx 5070": 48,
-    "rtx 5080": 84,
-    "rtx 5090": 170,
-}
-USUAL_PROCESSORS = {7: 80, 8: 108, 9: 132, 10: 148, 12: 170}
 
 
 def cards_of(names: Iterable[str]) -> tuple[CardSpec, ...]:
@@ -165,12 +129,3 @@ def capability_of(text: str | None) -> tuple[int, int]:
     if major.isdecimal() and minor.isdecimal():
         return int(major), int(minor)
     return PLAIN.capability
-
-
-def processors_of(name: str, capability: tuple[int, int]) -> int:
-    """Return the multiprocessors of a card, those of its generation's largest where not known."""
-    low = name.lower()
-    for known in sorted(PROCESSORS, key=len, reverse=True):
-        if all(word in low.replace("-", " ").split() for word in known.split()):
-            return PROCESSORS[known]
-    return USUAL_PROCESSORS.get(capability[0], PLAIN.processors)

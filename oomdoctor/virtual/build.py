@@ -35,6 +35,7 @@ _WITH_HEADER = {
     "cudnn.c": "cudnn.h",
     "rnn.c": "cudnn.h",
     "fft.c": "cufftXt.h",
+    "solver.c": "cusolverDn.h",
     "nccl.c": "nccl.h",
     "nccl_collectives.c": "nccl.h",
 }
@@ -48,7 +49,14 @@ def build(site: Path, *, environment: Mapping[str, str] = os.environ) -> Path:
     wheels = wheels_in(site)
     compiler = compiling.find_compiler(environment)
     folder = cache_folder(environment) / _key(wheels, compiler)
-    return made_once(folder, DRIVER, lambda to: _compile(wheels, compiler, to))
+    try:
+        return made_once(folder, DRIVER, lambda to: _compile(wheels, compiler, to))
+    except OSError as error:
+        raise InputError(
+            f"the libraries of a virtual card cannot be kept in {folder.parent}: {error.strerror}",
+            hint="name a folder that can be written to in the environment variable XDG_CACHE_HOME; "
+            f"without one, {FALL_BACK}",
+        ) from error
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:

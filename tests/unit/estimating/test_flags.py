@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from oomdoctor.errors import InputError, UsageError
-from oomdoctor.estimating.cards import cards_of, processors_of, usual_cards
+from oomdoctor.estimating.cards import cards_of, usual_cards
 from oomdoctor.estimating.describe import cards_asked, settings_of, source_of
 from oomdoctor.estimating.flags import (
     changes_of,
@@ -235,12 +235,6 @@ def test_every_usual_card_is_in_the_table_and_has_memory() -> None:
     found = usual_cards()
     assert len(found) == 10
     assert all(card.total_bytes > 8 * GIB for card in found)
-
-
-def test_the_more_precise_name_decides_about_processors() -> None:
-    assert processors_of("NVIDIA GeForce RTX 3090 Ti", (8, 6)) == 84
-    assert processors_of("NVIDIA L40S", (8, 9)) == 142
-    assert processors_of("NVIDIA Something", (9, 0)) == 132
 
 
 def test_the_card_of_a_config_counts_where_none_is_named() -> None:
