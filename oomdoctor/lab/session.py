@@ -95,7 +95,9 @@ class WorkerSession:
         self.hello: Hello | None = None
         self.rss_bytes = 0
         self.heard: Progress | None = None
-        self._python = python or sys.executable
+        python = python or sys.executable
+        # the worker starts in another folder
+        self._python = str(Path(python).absolute()) if os.sep in python else python
         self._environment = {**_ENVIRONMENT, **(environment or {})}
         self._progress = progress
         self._seconds = seconds

@@ -70,6 +70,15 @@ def test_a_request_gets_its_stream(worker: Worker) -> None:
     assert (list(STREAM.events), "test") == (list(stream.events), stream.origin)
 
 
+def test_an_interpreter_is_looked_for_from_where_the_caller_is(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(worker(f"lines.readline()\n{ANSWER}"))
+    monkeypatch.chdir(path.parents[1])
+    with WorkerSession(python=str(path.relative_to(path.parents[1]))) as session:
+        assert session.trace(REQUEST).origin == "test"
+
+
 def test_the_worker_is_asked_for_what_the_caller_asked(worker: Worker) -> None:
     body = f"""
         request = from_line(lines.readline())
