@@ -155,20 +155,24 @@ CUresult cuMemcpyHtoD(CUdeviceptr target, const void *source, size_t bytes)
 
 CUresult cuMemcpyHtoDAsync(CUdeviceptr target, const void *source, size_t bytes, CUstream stream)
 {
-    (void)stream;
+    vc_launch(stream);
     return cuMemcpyHtoD(target, source, bytes);
 }
 
 CUresult cuMemcpyDtoH(void *target, CUdeviceptr source, size_t bytes)
 {
+    vc_finish_stream(NULL);
     vc_copy(target, (void *)source, bytes);
     return CUDA_SUCCESS;
 }
 
 CUresult cuMemcpyDtoHAsync(void *target, CUdeviceptr source, size_t bytes, CUstream stream)
 {
-    (void)stream;
-    return cuMemcpyDtoH(target, source, bytes);
+    vc_launch(stream);
+    if (vc_host_kind_of(target) == VC_NOT_OURS)
+        vc_finish_stream(stream);
+    vc_copy(target, (void *)source, bytes);
+    return CUDA_SUCCESS;
 }
 
 CUresult cuMemcpyDtoD(CUdeviceptr target, CUdeviceptr source, size_t bytes)
@@ -179,13 +183,13 @@ CUresult cuMemcpyDtoD(CUdeviceptr target, CUdeviceptr source, size_t bytes)
 
 CUresult cuMemcpyDtoDAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream)
 {
-    (void)stream;
+    vc_launch(stream);
     return cuMemcpyDtoD(target, source, bytes);
 }
 
 CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t bytes, CUstream stream)
 {
-    (void)stream;
+    vc_launch(stream);
     vc_filled(target, value, bytes);
     return CUDA_SUCCESS;
 }

@@ -1,4 +1,4 @@
-/* CUDA driver: modules, kernels, streams and events. Any code loads, and none of it runs. */
+/* CUDA driver: modules and kernels. Any code loads, and none of it runs. */
 #include "virtual.h"
 
 #include <cuda.h>
@@ -135,64 +135,5 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
 {
     (void)function, (void)launch;
     *clusters = 16;
-    return CUDA_SUCCESS;
-}
-
-CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
-{
-    (void)flags;
-    GIVES_HANDLE(stream)
-}
-
-CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
-{
-    (void)flags, (void)priority;
-    GIVES_HANDLE(stream)
-}
-
-CUresult cuStreamGetPriority(CUstream stream, int *priority)
-{
-    (void)stream;
-    *priority = 0;
-    return CUDA_SUCCESS;
-}
-
-CUresult cuStreamGetFlags(CUstream stream, unsigned int *flags)
-{
-    (void)stream;
-    *flags = CU_STREAM_NON_BLOCKING;
-    return CUDA_SUCCESS;
-}
-
-CUresult cuStreamGetId(CUstream stream, unsigned long long *id)
-{
-    *id = (uintptr_t)stream;
-    return CUDA_SUCCESS;
-}
-
-CUresult cuStreamGetCtx(CUstream stream, CUcontext *context)
-{
-    (void)stream;
-    return cuCtxGetCurrent(context);
-}
-
-/* Graphs are captured through the runtime (runtime_work.c). */
-CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
-{
-    (void)stream;
-    *status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return CUDA_SUCCESS;
-}
-
-CUresult cuEventCreate(CUevent *event, unsigned int flags)
-{
-    (void)flags;
-    GIVES_HANDLE(event)
-}
-
-CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
-{
-    (void)start, (void)end;
-    *milliseconds = 1;
     return CUDA_SUCCESS;
 }

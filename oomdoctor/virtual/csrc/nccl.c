@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct vc_ranks *ranks_of(ncclComm_t communicator)
@@ -22,6 +23,7 @@ static ncclResult_t make(ncclComm_t *communicator, int count, int rank, const ch
     made->rank = rank;
     made->card = vc_current_card();
     snprintf(made->name, sizeof made->name, "%s", name);
+    vc_join(made);
     *communicator = (ncclComm_t)made;
     return ncclSuccess;
 }
@@ -64,9 +66,12 @@ ncclResult_t ncclGetVersion(int *version)
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 {
+    struct timespec now; /* another process may have had our number and left its messages */
+    clock_gettime(CLOCK_REALTIME, &now);
     memset(id, 0, sizeof *id);
-    snprintf(id->internal, sizeof id->internal, "%ld.%lx", (long)getpid(),
-             (unsigned long)(uintptr_t)vc_fresh_handle());
+    snprintf(id->internal, sizeof id->internal, "%ld.%lx.%lx", (long)getpid(),
+             (unsigned long)(uintptr_t)vc_fresh_handle(),
+             (unsigned long)now.tv_sec * 1000000000ul + (unsigned long)now.tv_nsec);
     return ncclSuccess;
 }
 
@@ -98,10 +103,14 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t *communicator, int count, int r
 
 ncclResult_t ncclCommInitAll(ncclComm_t *communicators, int count, const int *cards)
 {
-    (void)cards;
-    ncclResult_t result = ncclSuccess;
-    for (int rank = 0; rank < count && !result; rank++)
-        result = make(&communicators[rank], count, rank, "all");
+    ncclUniqueId id;
+    int before = vc_current_card();
+    ncclResult_t result = ncclGetUniqueId(&id);
+    for (int rank = 0; rank < count && !result; rank++) {
+        vc_choose_card(cards ? cards[rank] : rank);
+        result = join(&communicators[rank], count, &id, rank);
+    }
+    vc_choose_card(before);
     return result;
 }
 
@@ -111,36 +120,51 @@ ncclResult_t ncclCommSplit(ncclComm_t communicator, int colour, int key, ncclCom
 {
     (void)config;
     struct vc_ranks *ranks = ranks_of(communicator);
-    int ours[2] = {colour, key}, message = ranks->messages++, count = 0, rank = 0;
-    vc_post(ranks, message, ours, sizeof ours);
+    int ours[2] = {colour, key}, count = 0, rank = 0;
+    unsigned long message = ranks->messages++;
+    struct vc_values values = vc_room_for(sizeof ours);
+    memcpy(values.data, ours, sizeof ours);
+    memset(values.known, 1, sizeof ours);
+    vc_post(ranks, VC_TO_ALL, message, &values);
     for (int other = 0; other < ranks->count; other++) {
-        int theirs[2] = {colour, key};
+        int theirs[2] = {colour, other};
         int same = other == ranks->rank;
-        if (!same && !vc_fetch(ranks, message, other, theirs, sizeof theirs))
-            theirs[1] = other;
+        if (same)
+            theirs[1] = key;
+        else if (vc_fetch(ranks, other, VC_TO_ALL, message, 1, &values))
+            memcpy(theirs, values.data, sizeof theirs);
         if (theirs[0] != colour)
             continue;
         count++;
         rank += !same && (theirs[1] < key || (theirs[1] == key && other < ranks->rank));
     }
+    free(values.data);
     *made = NULL;
     if (colour < 0)
         return ncclSuccess;
     char name[64];
-    snprintf(name, sizeof name, "%.36s.%d.%d", ranks->name, message, colour);
+    snprintf(name, sizeof name, "%.30s.%lu.%d", ranks->name, message, colour);
     return make(made, count, rank, name);
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t communicator)
 {
     struct vc_ranks *ranks = ranks_of(communicator);
+    if (!ranks)
+        return ncclSuccess;
+    vc_settle_ranks(ranks);
+    vc_leave(ranks);
     give_buffers(ranks);
+    free(ranks->sent);
+    free(ranks->received);
     free(ranks);
     return ncclSuccess;
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t communicator)
 {
+    if (communicator)
+        vc_leave(ranks_of(communicator));
     give_buffers(ranks_of(communicator));
     return ncclSuccess;
 }
@@ -216,6 +240,6 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *operation, void *scalar, nccl
                                       ncclScalarResidence_t residence, ncclComm_t communicator)
 {
     (void)scalar, (void)type, (void)residence, (void)communicator;
-    *operation = ncclAvg;
+    *operation = (ncclRedOp_t)ncclNumOps; /* by an unknown number, so that sums stay unknown */
     return ncclSuccess;
 }

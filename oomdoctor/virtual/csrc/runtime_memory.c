@@ -23,8 +23,10 @@ cudaError_t cudaMalloc(void **pointer, size_t bytes)
     return allocate(pointer, bytes);
 }
 
+/* CUDA waits for the card before it takes memory back. */
 cudaError_t cudaFree(void *pointer)
 {
+    vc_finish_card();
     if (pointer && vc_release((uintptr_t)pointer))
         vc_host_release(pointer); /* managed memory */
     return cudaSuccess;
@@ -99,22 +101,29 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *is, const voi
 cudaError_t cudaMemcpy(void *target, const void *source, size_t bytes, enum cudaMemcpyKind kind)
 {
     (void)kind;
+    vc_finish_stream(NULL);
     vc_copy(target, source, bytes);
     return cudaSuccess;
 }
 
+/* A copy to host memory that is not pinned is over when this returns. */
 cudaError_t cudaMemcpyAsync(void *target, const void *source, size_t bytes,
                             enum cudaMemcpyKind kind, cudaStream_t stream)
 {
-    (void)stream;
-    return cudaMemcpy(target, source, bytes, kind);
+    (void)kind;
+    vc_launch(stream);
+    if (vc_card_of(source) >= 0 && vc_card_of(target) < 0 &&
+        vc_host_kind_of(target) == VC_NOT_OURS)
+        vc_finish_stream(stream);
+    vc_copy(target, source, bytes);
+    return cudaSuccess;
 }
 
 cudaError_t cudaMemcpyPeerAsync(void *target, int card, const void *source, int peer, size_t bytes,
                                 cudaStream_t stream)
 {
-    (void)card, (void)peer, (void)stream;
-    return cudaMemcpy(target, source, bytes, cudaMemcpyDefault);
+    (void)card, (void)peer;
+    return cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream);
 }
 
 cudaError_t cudaMemcpy2D(void *target, size_t target_pitch, const void *source,
@@ -131,8 +140,10 @@ cudaError_t cudaMemcpy2DAsync(void *target, size_t target_pitch, const void *sou
                               size_t source_pitch, size_t width, size_t height,
                               enum cudaMemcpyKind kind, cudaStream_t stream)
 {
-    (void)stream;
-    return cudaMemcpy2D(target, target_pitch, source, source_pitch, width, height, kind);
+    for (size_t row = 0; row < height; row++)
+        cudaMemcpyAsync((char *)target + row * target_pitch,
+                        (const char *)source + row * source_pitch, width, kind, stream);
+    return cudaSuccess;
 }
 
 cudaError_t cudaMemset(void *target, int value, size_t bytes)
@@ -146,7 +157,7 @@ cudaError_t cudaMemset(void *target, int value, size_t bytes)
 
 cudaError_t cudaMemsetAsync(void *target, int value, size_t bytes, cudaStream_t stream)
 {
-    (void)stream;
+    vc_launch(stream);
     return cudaMemset(target, value, bytes);
 }
 

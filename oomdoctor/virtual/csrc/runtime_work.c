@@ -1,51 +1,7 @@
-/* CUDA runtime: streams, events, graphs and kernels. All work is done the moment it is asked for. */
+/* CUDA runtime: graphs, what the host does in the order of a stream, and what kernels are like. */
 #include "runtime.h"
 
 #include <string.h>
-
-cudaError_t cudaStreamCreate(cudaStream_t *stream)
-{
-    *stream = vc_fresh_handle();
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags)
-{
-    (void)flags;
-    return cudaStreamCreate(stream);
-}
-
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags, int priority)
-{
-    (void)flags, (void)priority;
-    return cudaStreamCreate(stream);
-}
-
-cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority)
-{
-    (void)stream;
-    *priority = 0;
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventCreate(cudaEvent_t *event)
-{
-    *event = vc_fresh_handle();
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
-{
-    (void)flags;
-    return cudaEventCreate(event);
-}
-
-cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end)
-{
-    (void)start, (void)end;
-    *milliseconds = 1; /* not 0: speeds are computed by dividing by it */
-    return cudaSuccess;
-}
 
 /* Capturing: which stream does it, and under which id; nothing is recorded. */
 static cudaStream_t capturing;
@@ -228,17 +184,27 @@ char __cudaInitModule(void **handle)
     return 1;
 }
 
-unsigned int __cudaPushCallConfiguration(void)
+/* kernel<<<grid, block, shared, stream>>>: compiled code hands this to itself through the runtime. */
+static __thread struct {
+    dim3 grid, block;
+    size_t shared;
+    void *stream;
+} configured;
+
+unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, void *stream)
 {
+    configured.grid = grid;
+    configured.block = block;
+    configured.shared = shared;
+    configured.stream = stream;
     return 0;
 }
 
-cudaError_t __cudaPopCallConfiguration(void *grid, void *block, size_t *shared, void *stream)
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream)
 {
-    (void)grid, (void)block;
-    if (shared)
-        *shared = 0;
-    if (stream)
-        *(void **)stream = NULL;
+    *grid = configured.grid;
+    *block = configured.block;
+    *shared = configured.shared;
+    *(void **)stream = configured.stream;
     return cudaSuccess;
 }

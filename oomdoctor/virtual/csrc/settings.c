@@ -91,8 +91,8 @@ static void read_settings(void)
         bytes_of(text_of("OOMDOCTOR_VIRTUAL_LARGE_COMMUNICATOR_BYTES", "0"));
     if (!settings.communicator_bytes)
         settings.communicator_bytes = settings.pair_bytes;
-    settings.peer_wait_s = atof(text_of("OOMDOCTOR_VIRTUAL_PEER_WAIT_S", "20"));
-    settings.latency_us = atol(text_of("OOMDOCTOR_VIRTUAL_LATENCY_US", "0"));
+    settings.peer_wait_s = atof(text_of("OOMDOCTOR_VIRTUAL_PEER_WAIT_S", "60"));
+    settings.events_late = strcmp(text_of("OOMDOCTOR_VIRTUAL_EVENTS", "late"), "ready") != 0;
 }
 
 const struct vc_settings *vc_settings(void)

@@ -118,8 +118,16 @@ static void forget(uintptr_t address, size_t bytes)
     }
 }
 
+/* What another rank sends comes before what is written after it. */
+#define AFTER_TRANSFERS(address, bytes, overwritten) \
+    do { \
+        if (vc_transfers) \
+            vc_settle(address, bytes, overwritten); \
+    } while (0)
+
 void vc_written(uintptr_t address, const void *source, size_t bytes)
 {
+    AFTER_TRANSFERS(address, bytes, 1);
     pthread_mutex_lock(&lock);
     if (bytes <= VC_SMALL)
         keep(address, source, 0, bytes);
@@ -130,6 +138,7 @@ void vc_written(uintptr_t address, const void *source, size_t bytes)
 
 void vc_noted(uintptr_t address, const void *source, size_t bytes)
 {
+    AFTER_TRANSFERS(address, bytes, 1);
     pthread_mutex_lock(&lock);
     keep(address, source, 0, bytes);
     pthread_mutex_unlock(&lock);
@@ -139,6 +148,7 @@ void vc_noted(uintptr_t address, const void *source, size_t bytes)
    there must not pass for known when the memory is used again. */
 void vc_filled(uintptr_t address, int value, size_t bytes)
 {
+    AFTER_TRANSFERS(address, bytes, 1);
     pthread_mutex_lock(&lock);
     if (value && bytes <= VC_SMALL)
         keep(address, NULL, value, bytes);
@@ -149,41 +159,66 @@ void vc_filled(uintptr_t address, int value, size_t bytes)
 
 void vc_unknown(uintptr_t address, size_t bytes)
 {
+    AFTER_TRANSFERS(address, bytes, 1);
     pthread_mutex_lock(&lock);
     forget(address, bytes);
     pthread_mutex_unlock(&lock);
 }
 
-int vc_known(uintptr_t address, void *target, size_t bytes)
+int vc_peek(uintptr_t address, unsigned char *target, unsigned char *known, size_t bytes)
 {
-    int all = 1;
+    size_t count = 0;
+    AFTER_TRANSFERS(address, bytes, 0);
     memset(target, 0, bytes);
-    if (bytes > WIDE)
-        return 0;
+    memset(known, 0, bytes);
     pthread_mutex_lock(&lock);
     for (size_t done = 0, n; done < bytes; done += n) {
         n = in_grain(address + done, bytes - done);
         struct grain *one = grain_of(address + done, 0);
         size_t at = (address + done) % GRAIN;
-        for (size_t i = 0; i < n; i++)
-            if (one && one->known[at + i])
-                ((unsigned char *)target)[done + i] = one->bytes[at + i];
-            else
-                all = 0;
+        for (size_t i = 0; one && i < n; i++)
+            if (one->known[at + i]) {
+                target[done + i] = one->bytes[at + i];
+                known[done + i] = 1;
+                count++;
+            }
     }
     pthread_mutex_unlock(&lock);
+    return count == bytes ? 1 : count ? 2 : 0;
+}
+
+int vc_known(uintptr_t address, void *target, size_t bytes)
+{
+    memset(target, 0, bytes);
+    unsigned char *known = bytes <= WIDE ? malloc(bytes + 1) : NULL;
+    int all = known && vc_peek(address, target, known, bytes) == 1;
+    free(known);
     return all;
+}
+
+void vc_put(uintptr_t address, const unsigned char *source, const unsigned char *known,
+            size_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    for (size_t start = 0, end; start < bytes; start = end) {
+        for (end = start + 1; end < bytes && known[end] == known[start];)
+            end++;
+        if (known[start])
+            keep(address + start, source + start, 0, end - start);
+        else
+            forget(address + start, end - start);
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 static void copy_between_cards(uintptr_t target, uintptr_t source, size_t bytes)
 {
-    unsigned char *known = bytes <= VC_SMALL ? malloc(bytes + 1) : NULL;
-    if (known && vc_known(source, known, bytes)) {
-        vc_written(target, known, bytes);
-    } else {
-        vc_unknown(target, bytes);
-    }
-    free(known);
+    unsigned char *data = bytes <= VC_SMALL ? malloc(2 * bytes + 1) : NULL;
+    int some = data && vc_peek(source, data, data + bytes, bytes);
+    vc_unknown(target, bytes);
+    if (some)
+        vc_put(target, data, data + bytes, bytes);
+    free(data);
 }
 
 void vc_copy(void *target, const void *source, size_t bytes)

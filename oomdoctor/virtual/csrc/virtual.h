@@ -22,6 +22,7 @@
 #define VC_SMALL ((size_t)1 << 20)
 /* What is exchanged between ranks, and counted when it is read without being known. */
 #define VC_MESSAGE ((size_t)64 << 10)
+#define VC_MOST_STREAMS 64
 
 /* What one card is like. */
 struct vc_kind {
@@ -41,7 +42,7 @@ struct vc_settings {
     size_t pair_bytes;         /* taken by an NCCL communicator of two ranks */
     size_t communicator_bytes; /* taken by one of more ranks */
     double peer_wait_s;        /* how long a rank waits for another; 0: it runs alone */
-    long latency_us;           /* how long an event is not ready after the work before it */
+    int events_late;           /* an event is done when the host can know it (order.c) */
 };
 
 /* settings.c */
@@ -83,7 +84,34 @@ void vc_noted(uintptr_t address, const void *source, size_t bytes); /* whatever 
 void vc_filled(uintptr_t address, int value, size_t bytes);
 void vc_unknown(uintptr_t address, size_t bytes);
 int vc_known(uintptr_t address, void *target, size_t bytes); /* 1: every byte was known */
+/* The same with a flag for each byte; 0, 1 or 2: nothing, everything or a part is known. */
+int vc_peek(uintptr_t address, unsigned char *target, unsigned char *known, size_t bytes);
+void vc_put(uintptr_t address, const unsigned char *source, const unsigned char *known,
+            size_t bytes);
 void vc_copy(void *target, const void *source, size_t bytes); /* in any direction */
+
+/* order.c: what was put on which stream, and how much of it is done */
+struct vc_moment {
+    unsigned long at[VC_MOST_STREAMS]; /* so much work of each stream */
+};
+struct vc_work {
+    int stream;
+    unsigned long number;
+};
+struct vc_work vc_launch(const void *stream);
+void vc_record(const void *event, const void *stream);
+void vc_forget_event(const void *event);
+void vc_wait(const void *stream, const void *event);
+int vc_is_event_done(const void *event);
+int vc_is_stream_done(const void *stream);
+void vc_finish_event(const void *event);
+void vc_finish_stream(const void *stream);
+void vc_finish_card(void);
+
+/* transfers.c: messages of other ranks that have not come yet */
+extern int vc_transfers; /* how many */
+void vc_settle(uintptr_t address, size_t bytes, int overwritten);
+void vc_settle_before(const struct vc_moment *moment);
 
 /* host.c: host memory that CUDA handed out or knows of */
 enum vc_host_kind { VC_NOT_OURS, VC_PINNED, VC_REGISTERED, VC_MANAGED };

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-CORE = ("settings", "usage", "cards", "values", "host", "attributes", "report", "ranks", "nvml")
+CORE = (
+    *("settings", "usage", "cards", "values", "host", "attributes", "report", "nvml"),
+    *("order", "ranks", "transfers", "reductions"),
+)
 STRICT = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-DVC_CUDA_MAJOR=13", "-lpthread")
 
 
