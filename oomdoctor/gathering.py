@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.errors import InputError
 from oomdoctor.inputs import natural
+from oomdoctor.reading import announced
 from oomdoctor.reason.file_names import rotation_of
 from oomdoctor.reason.timeline import first_failure, in_time, mark_consequences
 from oomdoctor.record import replace
@@ -57,7 +58,7 @@ class Gathered:
 def add_inputs(gathered: Gathered, inputs: Sequence[FileReading]) -> None:
     """Add all inputs, whatever order they were given in."""
     ordered = sorted(inputs, key=_place_in_order)
-    logs = [one for one in ordered if one.config is None]
+    logs = announced([one for one in ordered if one.config is None])
     for one in inputs:
         gathered.artifacts.append(one.artifact)
     for one in ordered:

@@ -92,3 +92,15 @@ def _shortened(fact: Fact, most: int) -> Fact:
     if len(lines) != len(fact.quotes):
         return fact
     return replace(fact, value="\n".join(lines[-most:]), quotes=fact.quotes[-most:])
+
+
+def announced(logs: list[FileReading]) -> list[FileReading]:
+    """Leave out what only a counter or a table tells, where a message announces a failure."""
+    told = [failure.indirect for one in logs for failure in one.reading.failures]
+    if all(told) or not any(told):
+        return logs
+    kept = []
+    for one in logs:
+        failures = tuple(failure for failure in one.reading.failures if not failure.indirect)
+        kept.append(replace(one, reading=replace(one.reading, failures=failures)))
+    return kept

@@ -41,6 +41,8 @@ DEVICE_DOORS: dict[str, tuple[str, ...]] = {
         "mb memory",
         "totalmemory:",
         "total memory: ",
+        "freememory:",
+        "free memory: ",
         "bytes free,",
         "free memory/total memory:",
         "from device: ",

@@ -148,6 +148,7 @@ def _with_traces(document: Document, reading: Reading) -> Reading:
     if all(failure.kind == "peer" for failure in failures):
         refused = _refused(document) if not failures else ()
         failures = (*failures, *(refused or _not_of(failures, _uncaught(document, found))))
+    failures = failures or _indirect(document)
     failures = failures or tuple(crash_failures(document, reading.facts))
     located = locate(document, failures, found)
     leading = _leading(failures)
@@ -166,6 +167,16 @@ def _with_traces(document: Document, reading: Reading) -> Reading:
         failures=complete,
         closes=closes,
     )
+
+
+def _indirect(document: Document) -> tuple[Failure, ...]:
+    """Return the shortage that no message announces: counted by the allocator, or in a table."""
+    if not haystack_of(document).has("oom"):
+        return ()
+    from oomdoctor.evidence.counted_ooms import counted
+    from oomdoctor.evidence.result_tables import failures_of
+
+    return tuple(counted(document)) or tuple(failures_of(document))
 
 
 def _refused(document: Document) -> tuple[Failure, ...]:

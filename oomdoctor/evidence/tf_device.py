@@ -5,7 +5,7 @@ Created TensorFlow device (/job:localhost/.../device:GPU:0 with 7524 MB memory) 
 Created device /job:localhost/replica:0/task:0/device:GPU:0 with 120 MB memory:  -> device: 0,
     name: NVIDIA GeForce RTX 3080, pci bus id: 0000:01:00.0, compute capability: 8.6
 name: GeForce GTX 1080 Ti major: 6 minor: 1 memoryClockRate(GHz): 1.582
-totalMemory: 10.92GiB freeMemory: 312.50MiB                        (also on two lines)
+totalMemory: 10.92GiB freeMemory: 312.50MiB     (or `Total memory:`, `Free memory:` on two lines)
 Memory usage: 39714816 bytes free, 8361017344 bytes total.          (under a cuDNN error)
 Reported by CUDA: Free memory/Total memory: 412090368/25393692672   (cudaMallocAsync)
 Non-zero status code returned while running MatMul node. Name:'/encoder/layer.0/attention/MatMul_1'
@@ -38,6 +38,8 @@ ANCHORS = (
     "mb memory",
     "totalmemory:",
     "total memory: ",
+    "freememory:",
+    "free memory: ",
     "bytes free,",
     "free memory/total memory:",
     "from device: ",
@@ -52,6 +54,12 @@ ANCHORS = (
 LONGEST = 2000
 BACKOFF = (0.88, 0.92)
 """A refused reservation is tried again with nine tenths of its size."""
+_BLOCK_LINES = 2
+"""The free memory stands so far at most below the total of the same device."""
+
+_OWN_CONTEXT = 1 << 29
+"""What the context of a process that has allocated nothing yet may hold."""
+
 _ROOMY = 0.5
 """A card that is fuller than this may be what keeps a library from starting."""
 _BACKWARD = ("gradient_tape/", "gradients/", "gradients_", "grad/", "_grad/")
@@ -125,7 +133,7 @@ def read(document: Document) -> Reading:
     lines = [document.lines[index] for index in haystack_of(document).lines_with(ANCHORS)]
     lines = [line for line in lines if len(line.text) <= LONGEST]
     facts = [fact for line in lines for fact in _line_facts(document, line)]
-    facts += _room_facts(facts)
+    facts += [*_block_facts(document, lines), *_room_facts(facts)]
     return Reading(facts=first_of_each((*facts, *_series_facts(document, lines))))
 
 
@@ -148,12 +156,6 @@ def _line_facts(document: Document, line: LogLine) -> Iterator[Fact]:
         quote = document.quote(line, *found.span())
         yield stated("tf.device_memory", int(found["mb"]) << 20, quote, slack=1 << 19)
         yield stated("gpu.name", found["name"].strip(), quote)
-    for key, pattern in (("gpu.total", _total()), ("gpu.free", _free())):
-        found = pattern.search(text)
-        size = None if found is None else parse_size(found["size"])
-        if found is not None and size is not None:
-            quote = document.quote(line, *found.span())
-            yield stated(key, size.bytes, quote, slack=size.slack_bytes)
     found = _usage().search(text)
     if found is not None and int(found["total"] or found["total2"]) > 0:
         free, total = found["free"] or found["free2"], found["total"] or found["total2"]
@@ -171,6 +173,43 @@ def _line_facts(document: Document, line: LogLine) -> Iterator[Fact]:
     found = _clash().search(text)
     if found is not None:
         yield flag("tf.cudnn_version_clash", document.quote(line, *found.span()))
+
+
+def _block_facts(document: Document, lines: Sequence[LogLine]) -> Iterator[Fact]:
+    """Yield total and free memory of the first device, and what others held of it at the start."""
+    total: Fact | None = None
+    below = 0
+    for line in lines:
+        found = _sized(document, line, "gpu.total", _total())
+        if found is not None and total is None:
+            total, below = found, line.number + _BLOCK_LINES
+            yield total
+        free = _sized(document, line, "gpu.free", _free())
+        if free is not None and total is not None and line.number <= below:
+            yield free
+            yield _others(total, free)
+            return
+
+
+def _sized(document: Document, line: LogLine, key: str, pattern: re.Pattern[str]) -> Fact | None:
+    found = pattern.search(line.text)
+    size = None if found is None else parse_size(found["size"])
+    if found is None or size is None:
+        return None
+    quote = document.quote(line, *found.span())
+    return stated(key, size.bytes, quote, slack=size.slack_bytes)
+
+
+def _others(total: Fact, free: Fact) -> Fact:
+    """Return what others hold: the process had taken no more than a context when it looked."""
+    return derived(
+        "gpu.foreign",
+        max(0, int(total.value) - int(free.value) - _OWN_CONTEXT),
+        *total.quotes,
+        *free.quotes,
+        source="total - free before TensorFlow allocated anything - 0.5 GiB for its context",
+        slack=total.slack + free.slack,
+    )
 
 
 def _of_runtime(found: re.Match[str]) -> str:

@@ -7,15 +7,13 @@ so reserved = allocated + unallocated whatever the pools hold (CUDACachingAlloca
 from __future__ import annotations
 
 from oomdoctor.facts.derivation import Inputs, Outcome, derives
+from oomdoctor.facts.derive_foreign import foreign_low
 from oomdoctor.facts.segments import segment_bytes
 
 MIB = 1 << 20
 GIB = 1 << 30
 CONTEXT_LOW = 0.15 * GIB
 CONTEXT_HIGH = 2.5 * GIB
-CONTEXT_USUAL_HIGH = 1.5 * GIB
-CAPACITY_ALLOWANCE = 0.04
-BUDGET_ALLOWANCE = 0.2
 FIT_MARGIN = 128 * MIB
 """A full card shows so much free that no segment can be had of."""
 FIT_SHARE = 0.25
@@ -254,26 +252,6 @@ def _foreign_by_table(facts: Inputs) -> Outcome | None:
     return Outcome(
         rest, "used - largest row (this process)", facts.slack("gpu.used", "gpu.largest_row")
     )
-
-
-@derives(
-    "balance.foreign_low", reads=("balance.outside", "oom.capacity", "oom.free", "gpu.foreign")
-)
-def foreign_low(facts: Inputs) -> Outcome:
-    """Outside - the most that one context usually takes; never above the known share.
-
-    Only Windows lets a card be free to the last byte: it grants a process a budget, and keeps the
-    rest for the desktop.
-    """
-    capacity = facts.whole("oom.capacity")
-    allowance = int(max(CONTEXT_USUAL_HIGH, CAPACITY_ALLOWANCE * capacity))
-    words = "outside - max(1.5 GiB, 4 % of the capacity)"
-    if facts.maybe_int("oom.free") == 0:
-        allowance += int(BUDGET_ALLOWANCE * capacity)
-        words += " - 20 % that Windows keeps"
-    low = max(0, facts.whole("balance.outside") - allowance)
-    known = facts.maybe_int("gpu.foreign")
-    return Outcome(low if known is None else min(low, known), words, facts.slack("balance.outside"))
 
 
 STEPS = (

@@ -131,7 +131,8 @@ class Failure:
 
     `near` is the stamp of the nearest stamped line before it where it has none of its own, `when`
     its time on the clock that all inputs share, `node` the machine where that tells two ranks of
-    one number apart, `blamed` says that the launcher names it as the first to fail.
+    one number apart, `blamed` says that the launcher names it as the first to fail. `indirect` is
+    one that no message announces: a counter, a table of trials, or a person tells of it.
     """
 
     kind: str
@@ -145,6 +146,7 @@ class Failure:
     when: float | None = None
     node: str | None = None
     blamed: bool = False
+    indirect: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

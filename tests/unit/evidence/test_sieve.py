@@ -40,7 +40,10 @@ def test_every_failure_that_a_reader_knows_stands_beside_a_sign(path: Path) -> N
     unseen = [
         lines[failure.order]
         for failure in read_all(clean(source)).failures
-        if failure.kind != "other" and not sieve.hits_in(_around(lines, failure.order))
+        if failure.kind != "other"
+        # a counter and a table of trials stand at the end of a log, which is read anyway
+        and not failure.indirect
+        and not sieve.hits_in(_around(lines, failure.order))
     ]
 
     assert unseen == []

@@ -24,6 +24,35 @@ def test_what_was_free_at_the_start_and_refused_then_is_read() -> None:
     assert said["tf.reserve_backoff"] is True
 
 
+def test_a_device_s_block_of_two_lines_tells_what_others_held_before_anything_was_allocated() -> (
+    None
+):
+    said = values(read_raw(tf_device, "tensorflow", "block_of_2017.txt"))
+
+    assert said["gpu.total"] == round(7.92 * GIB)
+    assert said["gpu.free"] == round(1.31 * GIB)
+    assert said["gpu.foreign"] == round(7.92 * GIB) - round(1.31 * GIB) - GIB // 2
+
+
+def test_an_empty_card_holds_nothing_of_others() -> None:
+    said = values(read_text(tf_device, "totalMemory: 10.92GiB freeMemory: 10.73GiB"))
+
+    assert said["gpu.foreign"] == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Free memory: 12.10GiB",
+        "Total memory: 15.90GiB\nstep\nstep\nstep\nFree memory: 3.10GiB",
+    ],
+)
+def test_free_memory_that_stands_in_no_device_s_block_is_not_the_device_s(text: str) -> None:
+    said = values(read_text(tf_device, text))
+
+    assert not {"gpu.free", "gpu.foreign"} & set(said)
+
+
 def test_the_device_of_tensorflow_two_is_read() -> None:
     line = (
         "Created device /job:localhost/replica:0/task:0/device:GPU:0 with 9614 MB memory:  -> "

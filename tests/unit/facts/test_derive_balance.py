@@ -265,3 +265,27 @@ def test_listed_processes_are_twins_where_each_is_as_large_as_this_one(
     made = derive(book({**MESSAGE, **listed}))
 
     assert made.value("balance.listed_twins") is twins
+
+
+CUT = {
+    "oom.seen": True,
+    "oom.requested": "300.00 MiB",
+    "oom.capacity": "31.50 GiB",
+    "oom.free": "120.00 MiB",
+    "oom.listed_processes": 4,
+    "oom.listed_processes_bytes": "31.20 GiB",
+    "oom.largest_process": "19.10 GiB",
+}
+
+
+def test_of_a_message_cut_before_its_own_figures_all_but_the_largest_process_are_others() -> None:
+    made = derive(book(CUT)).facts["balance.foreign_low"]
+
+    assert made.value == 33500744909 - 20508468838
+    assert made.slack > 0
+
+
+def test_one_listed_process_may_be_this_one() -> None:
+    alone = {**CUT, "oom.listed_processes": 1, "oom.listed_processes_bytes": "19.10 GiB"}
+
+    assert derive(book(alone)).value("balance.foreign_low") is None

@@ -1,0 +1,53 @@
+"""What other processes hold at least, from the figures of one message."""
+
+from __future__ import annotations
+
+from oomdoctor.facts.derivation import Inputs, Outcome, derives
+
+CONTEXT_USUAL_HIGH = 1.5 * (1 << 30)
+CAPACITY_ALLOWANCE = 0.04
+BUDGET_ALLOWANCE = 0.2
+
+
+@derives(
+    "balance.foreign_low",
+    reads=(
+        "balance.outside",
+        "oom.capacity",
+        "oom.free",
+        "oom.listed_processes",
+        "oom.listed_processes_bytes",
+        "oom.largest_process",
+        "gpu.foreign",
+    ),
+)
+def foreign_low(facts: Inputs) -> Outcome | None:
+    """Outside - the most that one context usually takes; never above the known share.
+
+    Only Windows lets a card be free to the last byte: it grants a process a budget, and keeps the
+    rest for the desktop.
+    """
+    if facts.maybe_int("balance.outside") is None:
+        return _listed_beside_one(facts)
+    capacity = facts.whole("oom.capacity")
+    allowance = int(max(CONTEXT_USUAL_HIGH, CAPACITY_ALLOWANCE * capacity))
+    words = "outside - max(1.5 GiB, 4 % of the capacity)"
+    if facts.maybe_int("oom.free") == 0:
+        allowance += int(BUDGET_ALLOWANCE * capacity)
+        words += " - 20 % that Windows keeps"
+    low = max(0, facts.whole("balance.outside") - allowance)
+    known = facts.maybe_int("gpu.foreign")
+    return Outcome(low if known is None else min(low, known), words, facts.slack("balance.outside"))
+
+
+def _listed_beside_one(facts: Inputs) -> Outcome | None:
+    """Sum of the listed processes - the largest: of a message cut before its own figures.
+
+    Inside a PID namespace one of them may be this process, most often the largest.
+    """
+    if facts.whole("oom.listed_processes") < 2:
+        return None
+    keys = ("oom.listed_processes_bytes", "oom.largest_process")
+    rest = max(0, facts.whole(keys[0]) - facts.whole(keys[1]))
+    words = "sum of the listed processes - the largest, which may be this one"
+    return Outcome(rest, words, facts.slack(*keys))
