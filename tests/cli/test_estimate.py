@@ -186,6 +186,30 @@ def test_a_simulation_that_is_asked_for_needs_torch(
     assert "hint: `--engine formula`" in done.stderr.decode()
 
 
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ((*LLAMA, "--gpu", "MI300X"), "only NVIDIA's cards can be played"),
+        (
+            ("--task", "serving", "--model", "meta-llama/Llama-2-7b-hf", "--gpu", "L4"),
+            "a server's memory is computed by formula",
+        ),
+    ],
+)
+def test_what_no_virtual_card_can_run_is_refused_with_the_way_out(
+    run_python: RunPython, tmp_path: Path, flags: tuple[str, ...], said: str
+) -> None:
+    words = ("estimate", *flags, "--engine", "virtual")
+
+    done = run_python("-m", "oomdoctor", *words, cwd=tmp_path, stdin=b"")
+
+    errors = done.stderr.decode()
+    assert done.returncode == 3
+    assert done.stdout == b""
+    assert f"error: --engine virtual: {said}" in errors
+    assert "hint: without --engine the job is simulated" in errors
+
+
 def test_a_server_is_not_simulated(run_python: RunPython, tmp_path: Path) -> None:
     flags = ("--task", "serving", "--model", "meta-llama/Llama-2-7b-hf", "--engine", "simulate")
     done = run_python("-m", "oomdoctor", "estimate", *flags, cwd=tmp_path, stdin=b"")

@@ -13,7 +13,7 @@ from oomdoctor.estimating.engine import NotSimulatedError
 from oomdoctor.estimating.estimate import Wanted, estimate
 from oomdoctor.estimating.simulation import Simulation
 from oomdoctor.estimating.virtual import NO_CARD, SAME, Virtual, usual_card
-from oomdoctor.estimating.virtual_sessions import ROOM_BYTES, VirtualSessions, environment_on
+from oomdoctor.estimating.virtual_sessions import ROOM_BYTES, environment_on
 from oomdoctor.lab.session import WorkerError
 from oomdoctor.memory.stream import Allocation
 from oomdoctor.memory.stream_replay import replay
@@ -286,7 +286,3 @@ def test_the_card_has_room_for_any_peak_and_settings_of_our_own(
     assert plain["PYTORCH_CUDA_ALLOC_CONF"] is None
     assert other["PYTORCH_CUDA_ALLOC_CONF"] == "expandable_segments:True"
     assert plain["CUDA_VISIBLE_DEVICES"] is None
-
-
-def test_sessions_that_started_nothing_have_nothing_to_end() -> None:
-    VirtualSessions("python", lambda _: None).close()
