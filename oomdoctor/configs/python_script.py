@@ -197,6 +197,8 @@ def read(lines: Lines) -> Scripts:
         python_calls,
         python_code,
         python_device,
+        python_layers,
+        python_moves,
         python_names,
         python_order,
         python_settings,
@@ -208,6 +210,7 @@ def read(lines: Lines) -> Scripts:
     found = Scripts([], [], python_names.calls(blocks), [], [], [])
     found.claims.extend(python_use.read(blocks))
     found.claims.extend(python_device.read(blocks, lines.text))
+    found.claims.extend(python_layers.read(blocks))
     for block in blocks:
         names = python_text.Names(block.tree)
         made = python_settings.read(block, names)
@@ -219,6 +222,7 @@ def read(lines: Lines) -> Scripts:
             found.claims.extend(_claims(node, block.lines))
         found.claims.extend(python_code.read(block))
         found.claims.extend(python_order.read(block))
+        found.claims.extend(python_moves.read(block))
         found.claims.extend(python_calls.read(block, names))
         found.claims.extend(python_trainer.read(block))
     return found

@@ -2,6 +2,9 @@
 
 model = AutoModelForCausalLM.from_pretrained("name").eval()
 response, history = model.chat(tokenizer, "hello")        train.inference
+
+model = AutoModelForCausalLM.from_pretrained("name").cuda()
+model = model.eval()                                      code.loads_only: nothing else is shown
 """
 
 from __future__ import annotations
@@ -37,6 +40,26 @@ def read(blocks: Sequence[Block]) -> Iterator[tuple[Claim, Quote]]:
                     python_text.quote(node.func, block.lines),
                 )
                 return
+    yield from _loading(blocks)
+
+
+def _loading(blocks: Sequence[Block]) -> Iterator[tuple[Claim, Quote]]:
+    """Find the call that loads a model, where the script shows nothing that follows it."""
+    for block in blocks:
+        for node in ast.walk(block.tree):
+            if isinstance(node, ast.Call) and _loads_model(node):
+                yield (
+                    Claim("code.loads_only", value=True),
+                    python_text.quote(node.func, block.lines),
+                )
+                return
+
+
+def _loads_model(node: ast.Call) -> bool:
+    """Match `AutoModel.from_pretrained(...)`; a tokenizer or a processor is no model."""
+    owner = python_text.called(node).lower().rpartition(".")[0]
+    other = ("tokenizer", "processor", "config", "extractor", "scheduler")
+    return _method(node) == "from_pretrained" and not owner.endswith(other)
 
 
 def _method(node: ast.Call) -> str:

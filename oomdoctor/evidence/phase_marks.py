@@ -182,7 +182,7 @@ MARKS: tuple[Mark, ...] = (
         " create_weights _load_model load_adapter load_lora* load_unet load_file from_single_file"
         " model_load* _materialize_copy process_weights_after_loading build_model setup_model"
         " convert_and_load_state_dict_in_model load_tokenizer_and_model initialize_model"
-        " _initialize_model make_layers",
+        " _initialize_model make_layers create_model* build_network create_network",
         files="vllm/model_executor/model_loader/ sglang/srt/model_loader/"
         " text_generation_server/utils/weights",
         calls=".from_pretrained( load_checkpoint_in_model( safe_open( load_model( build_model("

@@ -221,7 +221,11 @@ def _pinned(document: Document, event: Event) -> Event:
     pinning = r"pin_memory ?= ?True|\bpin_memory\(|Host(?:Alloc|Register)|HostAllocator"
     marks = [line for line in near if "pin memory thread" in line.text.lower()]
     marks += [line for line in near[-3:] if _compiled(pinning).search(line.text)]
-    if not marks:
+    # the thread selects the card and takes a batch before it pins: that may open the card
+    opens = any(
+        _compiled(r"in_queue\.get\(|\bset_device\(").search(line.text) for line in near[-3:]
+    )
+    if not marks or opens:
         return event
     facts = tuple(one for one in failure.facts if one.key != "oom.seen")
     quotes = [document.quote(line) for line in marks[:2]]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.crowded_ranks import listed_siblings
 from oomdoctor.evidence.events import Event, absurd_fact, fact, line_quote
+from oomdoctor.evidence.small_twins import NOT_COUNTED_BYTES, small_twins
 from oomdoctor.evidence.torch_oom_text import Clause, bare_backend, clauses, head_pattern
 from oomdoctor.model.core import Failure
 from oomdoctor.units import parse_size
@@ -59,8 +60,6 @@ _NAMED = ("CUDA", "HIP", "XPU", "NPU", "MUSA")
 _NO_CAP_BYTES = 2**60
 """cudaMallocAsync prints 2^64 - 1 bytes as the limit where none is set."""
 
-_NOT_COUNTED_BYTES = 1 << 20
-"""A process with less than that is one whose memory NVML does not tell, as from a container."""
 _LOOK_BACK = 400
 _AROUND = 300
 _PLAIN_END = r"[.!]?(?:['\")\]]*\s*$|\s+[^a-z])"
@@ -139,6 +138,7 @@ def _event(run: Run, head: re.Match[str], found: list[Clause]) -> Event:
         *_figures(run, found),
         *_processes(run, found),
         *listed_siblings(run, found),
+        *small_twins(run, found),
         *_caught(run, at, end),
     )
     failure = Failure(
@@ -227,7 +227,7 @@ def _figures(run: Run, found: list[Clause]) -> Iterator[Fact]:
             continue
         if one.name == "pool_allowed" and size.bytes >= _NO_CAP_BYTES:
             continue
-        if one.name == "this_process" and size.bytes < _NOT_COUNTED_BYTES:
+        if one.name == "this_process" and size.bytes < NOT_COUNTED_BYTES:
             continue
         seen.add(key)
         yield fact(key, size.bytes, run.quotes(one.start, one.end), slack=size.slack_bytes)
@@ -241,7 +241,7 @@ def _processes(run: Run, found: list[Clause]) -> Iterator[Fact]:
         return
     quotes = [quote for _, group in sized for quote in group]
     largest, of_largest = max(sized, key=lambda pair: pair[0].bytes)
-    if largest.bytes < _NOT_COUNTED_BYTES:
+    if largest.bytes < NOT_COUNTED_BYTES:
         yield fact("oom.listed_processes", len(sized), quotes)
         return
     total = sum(size.bytes for size, _ in sized)

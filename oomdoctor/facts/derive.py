@@ -11,6 +11,7 @@ from oomdoctor.facts import (
     derive_job,
     derive_lint_loop,
     derive_lint_training,
+    derive_listed,
     derive_model,
     derive_pools,
     derive_run,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 STEPS = (
     *derive_model.CARD_STEPS,
     *derive_balance.STEPS,
+    *derive_listed.STEPS,
     *derive_shares.STEPS,
     *derive_full.PRINTED_STEPS,
     *derive_model.STEPS,

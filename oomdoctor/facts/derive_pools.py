@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 from oomdoctor.facts.derivation import Inputs, Outcome, derives
@@ -30,6 +32,30 @@ def library(facts: Inputs) -> Outcome | None:
         return None
     own = facts.maybe_text("oom.form") in _FORMS_OF_TORCH
     return Outcome("torch" if own else "other", "form of the message")
+
+
+@derives(
+    "oom.second_pool",
+    reads=("oom.library", "oom.this_process", "job.text", "log.text"),
+)
+def second_pool(facts: Inputs) -> Outcome | None:
+    """PyTorch fails beside a library with a pool of its own, and this process is not told apart."""
+    if facts.text("oom.library") != "torch":
+        return Outcome(value=False, source="it is not PyTorch that fails")
+    if facts.maybe_int("oom.this_process") is not None:
+        return Outcome(value=False, source="the message states what this process holds")
+    said = facts.glance("job.text") + "\n" + facts.glance("log.text")
+    named = _other_pools().search(said) is not None
+    return Outcome(named, "libraries that the job and the log name")
+
+
+@cache
+def _other_pools() -> re.Pattern[str]:
+    return re.compile(
+        r"(?i)\btorch_xla\b|^\s*(?:import|from) (?:jax|flax|tensorflow)\b|\bjax/_src/|\bjaxlib/|"
+        r"\bXLA_PYTHON_CLIENT|\btensorflow/python/",
+        re.MULTILINE,
+    )
 
 
 @derives("oom.scores_shape", reads=("oom.tensor_shape",))
@@ -168,6 +194,7 @@ def _share(facts: Inputs, parts: tuple[str, ...], whole: str) -> Outcome | None:
 
 STEPS = (
     library,
+    second_pool,
     scores_shape,
     vocab_shape,
     batch_shape,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
+
 from oomdoctor.facts.derivation import Inputs, Outcome, derives
 
 BEFORE_TRAINING = ("import", "load", "prepare", "serve-start", "serve-profile")
@@ -62,7 +65,17 @@ def late_step(facts: Inputs) -> Outcome | None:
 
 @derives(
     "run.inference_only",
-    reads=("train.inference", "job.task", "job.framework", "run.phase", "serve.engine"),
+    reads=(
+        "train.inference",
+        "job.task",
+        "job.framework",
+        "run.phase",
+        "serve.engine",
+        "code.loads_only",
+        "train.micro_batch",
+        "lora.on",
+        "job.text",
+    ),
 )
 def inference_only(facts: Inputs) -> Outcome | None:
     """The task, the framework or the phase says whether anything is trained."""
@@ -75,12 +88,36 @@ def inference_only(facts: Inputs) -> Outcome | None:
     task = facts.maybe_text("job.task") or ""
     if task in INFERENCE_TASKS or task in TRAINING_TASKS:
         return Outcome(value=task in INFERENCE_TASKS, source=f"task {task}")
+    return _serving(facts, phase)
+
+
+def _serving(facts: Inputs, phase: str) -> Outcome | None:
+    """An engine that serves, or a script that shows no more than a load."""
     if (facts.maybe_text("serve.engine") or "vllm") not in ALSO_IN_TRAINERS:
         return Outcome(value=True, source="an engine that cannot train")
     framework = facts.maybe_text("job.framework") or ""
     if framework in SERVERS or phase in ("serve", "serve-start", "serve-profile"):
         return Outcome(value=True, source="a serving engine runs")
+    if _only_loads(facts, phase):
+        words = "the script loads a model and shows nothing that trains"
+        return Outcome(value=True, source=words, guess=True)
     return None
+
+
+def _only_loads(facts: Inputs, phase: str) -> bool:
+    """Say whether a script that loads a model is all there is, with no word of training beside."""
+    if not facts.maybe_flag("code.loads_only") or phase not in ("", "load", "generate"):
+        return False
+    trains = facts.maybe_int("train.micro_batch") is not None or facts.maybe_flag("lora.on")
+    return not trains and not _training_words().search(facts.glance("job.text"))
+
+
+@cache
+def _training_words() -> re.Pattern[str]:
+    return re.compile(
+        r"(?i)(?<!pre)(?<!_pre)train(?!ed)|fine-?_?tun|\blora|\boptim|epoch|deepspeed|learning_rate|"
+        r"\bsft\b|\bdpo\b|\brlhf\b|\bloss\b|backward"
+    )
 
 
 @derives("train.inference", reads=("run.inference_only",))

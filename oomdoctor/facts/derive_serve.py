@@ -25,6 +25,7 @@ _WORDS = (
     ("diffusion-ui", r"(?i:\bComfyUI\b|stable-diffusion-webui|\bInvokeAI\b|\bFooocus\b)"),
     ("llama.cpp", _LLAMA),
 )
+_STORED_QUANTISED = ("fp8", "float8", "w8a8", "deepseek-v3", "deepseek-r1", "int8", "awq", "gptq")
 _TILED = (
     r"(?:^|\s)(?:-fa|--flash-attn)(?:[ =](?:on|1|true|auto))?(?=\s|$)"
     r"|OLLAMA_FLASH_ATTENTION\W{1,3}(?:1|true)|flash_attn\W{1,3}[Tt]rue"
@@ -75,6 +76,20 @@ def engine(facts: Inputs) -> Outcome | None:
     return Outcome("llama.cpp", "lines of ggml in the log") if ggml else None
 
 
+@derives("quant.at_load", reads=("serve.engine", "quant.kind", "model.name", "job.text"))
+def at_load(facts: Inputs) -> Outcome | None:
+    """FP8 asked for of a checkpoint that is not named so: it is read in its own width first."""
+    facts.text("job.text")
+    if (
+        facts.maybe_text("serve.engine") not in FRAMEWORKS
+        or facts.maybe_text("quant.kind") != "fp8"
+    ):
+        return Outcome(value=False, source="no engine is told to quantise to FP8")
+    name = facts.text("model.name").lower()
+    stored = any(word in name for word in _STORED_QUANTISED)
+    return Outcome(not stored, "FP8 is asked for, and the checkpoint's name against it")
+
+
 @derives("serve.flash_attention", reads=("job.text", "serve.engine"))
 def flash_attention(facts: Inputs) -> Outcome | None:
     """A flag or variable of the engine's command switches it on."""
@@ -91,4 +106,4 @@ def says(facts: Inputs) -> Outcome:
     return Outcome("nothing", "no statement of a serving engine in the log")
 
 
-STEPS = (framework, engine, flash_attention, says)
+STEPS = (framework, engine, at_load, flash_attention, says)

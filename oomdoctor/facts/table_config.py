@@ -123,6 +123,7 @@ ROWS = (
         obtain=CONFIG,
         closed_by=C,
     ),
+    boolean("quant.at_load", "An engine quantises a 16-bit checkpoint after reading it (derived)."),
     boolean("quant.double", "Double quantisation of bnb 4 bit."),
     boolean("quant.kbit_prepared", "prepare_model_for_kbit_training is called."),
     boolean("lora.on", "LoRA or another adapter is trained.", obtain=CONFIG, closed_by=C),
@@ -208,5 +209,13 @@ ROWS = (
     boolean("code.eval_without_no_grad", "An evaluation loop without no_grad / inference_mode."),
     boolean("code.keeps_device_tensors", "A container that lives on is given device tensors."),
     boolean("code.load_on_device", "torch.load with map_location on the device or without it."),
+    boolean(
+        "code.loads_only", "The script loads a model and shows nothing that trains or answers."
+    ),
+    boolean("code.moves_mapped_model", "A model with a device map is moved to one card."),
+    boolean("code.moves_before_offload", "A pipeline is moved to the card, then told to offload."),
+    boolean("code.convolutions_only", "The script builds convolutions and no other large layer."),
+    count("conv.unfolded", "Input channels x places of the kernel of the script's convolution."),
+    count("conv.places", "Places of its output: what one sample is unfolded for."),
     boolean("code.empty_cache_in_loop", "empty_cache is called every step."),
 )

@@ -39,6 +39,8 @@ ROWS = (
     size("states.static_high", "Upper bound of weights + gradients + states (everything fp32)."),
     size("states.static_low", "Lower bound of weights + gradients + states."),
     ratio("states.weights_share", "states.weights as a share of the card."),
+    size("states.load_weights", "Weights on the device while they are read (formula)."),
+    ratio("states.load_share", "states.load_weights as a share of the card."),
     ratio("states.total_share", "states.total as a share of the card."),
     ratio("states.static_high_share", "states.static_high as a share of the allocated bytes."),
     ratio(
@@ -68,5 +70,10 @@ ROWS = (
     boolean("fingerprint.kv", "It matches a key/value cache."),
     boolean("fingerprint.optimizer", "It matches an optimizer state of one weight."),
     boolean("fingerprint.flat_model", "It matches all parameters of the model in one flat tensor."),
+    boolean("fingerprint.columns", "It matches the columns a convolution unfolds its input to."),
+    boolean(
+        "fingerprint.flat_copy",
+        "It is 4 bytes for each trained parameter: one flat fp32 copy of all of them.",
+    ),
     text("fingerprint.best", "Expression of the best match."),
 )

@@ -52,6 +52,11 @@ ROWS = (
             "other",
         ),
     ),
+    boolean(
+        "oom.second_pool",
+        "PyTorch's allocator fails, the job names a library with a pool of its own (XLA, JAX, "
+        "TensorFlow), and the message does not tell this process from others.",
+    ),
     text("oom.tensor_shape", "Shape of the tensor that could not be allocated, `64x512x28x28`."),
     boolean("oom.scores_shape", "Its last two dimensions are equal, as attention scores' are."),
     boolean("oom.vocab_shape", "Its last dimension is as large as a vocabulary."),
@@ -72,6 +77,12 @@ ROWS = (
     size("oom.largest_process", "The largest 'Process N has X memory in use' figure."),
     size("oom.listed_processes_bytes", "Sum of all 'Process N has X memory in use' figures."),
     count("oom.listed_processes", "How many 'Process N has X memory in use' clauses it holds."),
+    count(
+        "oom.small_twins",
+        "How many listed processes of 0.2 to 2 GiB are equal within a few per cent, beside one "
+        "that holds three times as much (0 where fewer than three are).",
+    ),
+    size("oom.small_twins_bytes", "Their sum."),
     count(
         "oom.listed_siblings",
         "How many listed processes have numbers in a row, as a launcher's have (from three on).",

@@ -12,6 +12,7 @@ from oomdoctor.memory.states import NF4_DOUBLE, params_split, quantised_bytes
 FP32_ADAM = 16.0
 ZERO_ADAM = 20.0
 FP32 = 4.0
+HALF = 2.0
 GATHERED = 1.10
 REFERENCE_TASKS = frozenset(("dpo", "kto", "grpo", "ppo"))
 _CAPACITY = ("oom.capacity", "gpu.mig_slice", "gpu.total")
@@ -149,6 +150,35 @@ def weights_share(facts: Inputs) -> Outcome:
     return _ratio(facts, "states.weights", facts.first(*_CAPACITY), "weights / capacity")
 
 
+@derives(
+    "states.load_weights",
+    reads=(
+        "quant.at_load",
+        "model.params",
+        "train.base_dtype",
+        "serve.tensor_parallel",
+        "states.weights",
+    ),
+)
+def load_weights(facts: Inputs) -> Outcome | None:
+    """Parameters x their width in the checkpoint, which an engine reads before it quantises."""
+    if not facts.maybe_flag("quant.at_load"):
+        held, slack = facts.whole("states.weights"), facts.slack("states.weights")
+        return Outcome(held, "as they are held afterwards", slack)
+    ranks = max(1, facts.maybe_int("serve.tensor_parallel") or 1)
+    width = FP32 if facts.maybe_text("train.base_dtype") == "fp32" else HALF
+    total = facts.whole("model.params") * width / ranks
+    words = f"parameters x {width:g} bytes" + (f" / {ranks} ranks" if ranks > 1 else "")
+    return Outcome(int(total), words, facts.slack("model.params") * width / ranks)
+
+
+@derives("states.load_share", reads=("states.load_weights", *_CAPACITY))
+def load_share(facts: Inputs) -> Outcome:
+    """Weights while they are read / capacity."""
+    words = "weights while they are read / capacity"
+    return _ratio(facts, "states.load_weights", facts.first(*_CAPACITY), words)
+
+
 @derives("states.total_share", reads=("states.total", *_CAPACITY))
 def total_share(facts: Inputs) -> Outcome:
     """Weights, gradients and states / capacity."""
@@ -171,4 +201,13 @@ def rest_share(facts: Inputs) -> Outcome:
     return Outcome(rest, "(allocated - upper bound of the states) / allocated", slack)
 
 
-STEPS = (static_high, static_low, weights_share, total_share, static_high_share, rest_share)
+STEPS = (
+    static_high,
+    static_low,
+    weights_share,
+    load_weights,
+    load_share,
+    total_share,
+    static_high_share,
+    rest_share,
+)

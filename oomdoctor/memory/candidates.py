@@ -31,7 +31,13 @@ _KEYS = {
     "experts": "model.experts",
     "expert_width": "model.moe_intermediate",
     "max_positions": "model.max_positions",
+    "tensor_ranks": "dist.tensor_ranks",
+    "unfolded": "conv.unfolded",
+    "places": "conv.places",
 }
+_VOCABULARY_STEP = 128
+"""Tensor parallel trainers pad the vocabulary until each rank's part is a multiple of it."""
+
 _WORDS = {8: "64-bit", 4: "fp32", 2: "bf16 or fp16", 1: "8-bit"}
 
 
@@ -53,6 +59,8 @@ _HALF = (4, 2)
 _TOKENS = ("batch", "seq")
 TEMPLATES = (
     Template("logits", (*_TOKENS, "vocab"), _HALF, "logits"),
+    Template("logits", (*_TOKENS, "vocab_shard"), _HALF, "logits of one tensor-parallel rank"),
+    Template("columns", ("unfolded", "places"), _HALF, "columns of one sample for a convolution"),
     Template("hidden", (*_TOKENS, "hidden"), _HALF, "hidden states"),
     Template("hidden", (*_TOKENS, "heads", "head_dim"), _HALF, "queries"),
     Template("hidden", (*_TOKENS, "qkv"), _HALF, "queries, keys and values together"),
@@ -131,6 +139,10 @@ def dimensions(book: FactBook) -> Dimensions:
     if {"heads", "head_dim"} <= sizes.keys():
         kv_heads = sizes.setdefault("kv_heads", sizes["heads"])
         sizes["qkv"] = (sizes["heads"] + 2 * kv_heads) * sizes["head_dim"]
+    if sizes.get("tensor_ranks", 1) > 1 and "vocab" in sizes:
+        step = _VOCABULARY_STEP * sizes["tensor_ranks"]
+        sizes["vocab_shard"] = -(-sizes["vocab"] // step) * _VOCABULARY_STEP
+        keys |= {"vocab_shard": "dist.tensor_ranks"}
     loose: dict[str, tuple[int, int]] = {}
     if book.value("dist.kind") in SHARD_OPTIMIZER:
         sizes |= _flat(sizes, tied=book.value("model.tied"))

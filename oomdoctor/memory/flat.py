@@ -13,6 +13,7 @@ MIB = 1 << 20
 MOST_RANKS = 64
 LEAST = 512 * MIB
 ROUNDED_TO = 2 * MIB
+FULL_WIDTH = 4
 CERTAIN = 32
 """The printed share must be so many times the rounding, else a multiple fits by chance."""
 
@@ -60,4 +61,18 @@ def flat_model(facts: Inputs) -> Outcome | None:
     return None
 
 
-STEPS = (flat_model,)
+@derives(
+    "fingerprint.flat_copy",
+    reads=("oom.requested", "train.trainable_params", "lora.on"),
+)
+def flat_copy(facts: Inputs) -> Outcome | None:
+    """Trained parameters x 4 bytes within rounding: master weights, gradients or a moment."""
+    size, slack = facts.number("oom.requested"), facts.slack("oom.requested") + ROUNDED_TO
+    trained = facts.whole("train.trainable_params")
+    if size < LEAST or facts.maybe_flag("lora.on") or facts.slack("train.trainable_params"):
+        return None
+    equal = abs(size - trained * FULL_WIDTH) <= slack
+    return Outcome(equal, "requested against trained parameters x 4 bytes")
+
+
+STEPS = (flat_model, flat_copy)

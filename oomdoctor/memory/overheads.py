@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
+
 from oomdoctor.facts.derivation import Inputs, Outcome, derives
 
 UPCAST = 2
+
+
+@cache
+def _half_words() -> re.Pattern[str]:
+    return re.compile(
+        r"(?i)loaded in (?:b?float ?16|[bf]p?16|half)|dtype\W{1,4}(?:torch\.)?b?float16|\.half\(\)"
+    )
+
+
+@cache
+def _quantised_words() -> re.Pattern[str]:
+    return re.compile(
+        r"(?i)load_in_[48]bit|quantization_config|bitsandbytes|\bbnb|\b[48][-_ ]?bit|nf4|gptq|awq|"
+        r"qlora|int8_training"
+    )
 
 
 @derives("overheads.ddp_buckets", reads=("dist.kind", "states.gradients"))
@@ -36,12 +54,26 @@ def optimizer_step(facts: Inputs) -> Outcome | None:
 
 @derives(
     "overheads.kbit_upcast",
-    reads=("quant.kbit_prepared", "model.vocab", "model.hidden", "model.tied"),
+    reads=(
+        "quant.kbit_prepared",
+        "quant.kind",
+        "job.text",
+        "model.params",
+        "model.vocab",
+        "model.hidden",
+        "model.tied",
+    ),
 )
 def kbit_upcast(facts: Inputs) -> Outcome | None:
-    """2 bytes for each value of embedding and head that becomes fp32."""
+    """2 bytes for each 16-bit value that becomes fp32: embedding and head, or the whole model."""
     if not facts.flag("quant.kbit_prepared"):
         return None
+    plain = (facts.maybe_text("quant.kind") or "none") == "none"
+    said = facts.glance("job.text")
+    if plain and _half_words().search(said) and not _quantised_words().search(said):
+        slack = UPCAST * facts.slack("model.params")
+        words = "2 bytes x parameters: nothing is quantised"
+        return Outcome(UPCAST * facts.whole("model.params"), words, slack, guess=True)
     tables = 1 if facts.maybe_flag("model.tied") else 2
     values = tables * facts.whole("model.vocab") * facts.whole("model.hidden")
     return Outcome(UPCAST * values, "2 bytes x values of embedding and head")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SURE = 0.3
 CLEAR = 1.5
 BEYOND = 1.05
-FAMILIES = ("logits", "attention", "weight", "mlp", "hidden", "kv", "optimizer")
+FAMILIES = ("logits", "attention", "weight", "mlp", "hidden", "kv", "optimizer", "columns")
 FULL_PRECISION = 4
 # dimensions without which the largest tensor of a family stays unknown
 NEEDS = {
@@ -26,6 +26,7 @@ NEEDS = {
     "attention": {"heads"},
     "mlp": {"intermediate"},
     "hidden": {"hidden", "heads"},
+    "columns": {"unfolded", "places"},
     "kv": {"layers", "kv_heads", "head_dim"},
     "weight": {"hidden", "intermediate", "vocab", "heads", "head_dim"},
 }

@@ -219,7 +219,7 @@ RULE = Record(
         ),
         "says": Field(shape=Text(longest=400), doc="The verdict, with {fact.key} places"),
         "when": Field(shape=_CONDITION, doc="The gate: false rules it out", required=True),
-        "evidence": Field(shape=Items(of=_EVIDENCE, most=21), doc="What speaks for and against"),
+        "evidence": Field(shape=Items(of=_EVIDENCE, most=24), doc="What speaks for and against"),
         "explains": Field(shape=_FORMULA, doc="Bytes of the overshoot that it accounts for"),
         "fixes": Field(shape=Items(of=_FIX, most=12), doc="Changes that cure"),
         "why": Field(shape=Text(longest=3000), doc="The mechanism, with numbers", required=True),

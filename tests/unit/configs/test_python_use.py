@@ -46,3 +46,21 @@ def test_a_script_with_a_part_of_training_is_not_called_inference(text: str) -> 
 def test_cards_that_the_launcher_includes_are_ranks(place: str, expected: int | None) -> None:
     command = f"deepspeed --include {place} train.py --bf16 --per_device_train_batch_size 1"
     assert facts_of(command).get("dist.world_size") == expected
+
+
+@pytest.mark.parametrize("text", [LOADS, "m = AutoModel.from_pretrained('org/name-7b').cuda()\n"])
+def test_a_script_that_shows_nothing_but_the_load_is_seen(text: str) -> None:
+    assert facts_of(text)["code.loads_only"] is True
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LOADS + "m.generate(**inputs)\n",
+        LOADS + "trainer = Trainer(model=m)\n",
+        "tok = AutoTokenizer.from_pretrained('org/name-7b')\n",
+        "lr = 1e-4\n",
+    ],
+)
+def test_a_script_that_goes_on_or_loads_no_model_is_more_than_a_load(text: str) -> None:
+    assert "code.loads_only" not in facts_of(text)

@@ -144,3 +144,20 @@ def test_pinned_memory_of_other_engines_is_a_host_failure() -> None:
     facts = {one.key: one.value for one in failure.facts}
     assert (failure.kind, facts["host.requested"]) == ("host-oom", 8589934592)
     assert "oom.seen" not in facts
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["r = in_queue.get(timeout=MP_STATUS_CHECK_INTERVAL)", "torch.cuda.set_device(device_id)"],
+)
+def test_a_pin_thread_that_fails_before_it_pins_may_have_met_a_full_card(code: str) -> None:
+    text = (
+        "RuntimeError: Caught RuntimeError in pin memory thread for device 0.\n"
+        f'  File "pin_memory.py", line 31, in do_one_step\n    {code}\n'
+        "RuntimeError: CUDA error: out of memory"
+    )
+
+    failure = torch_oom.read(document_of(text)).failures[0]
+
+    assert failure.kind == "gpu-oom"
+    assert "host.pinned_failed" not in {one.key for one in failure.facts}

@@ -147,3 +147,36 @@ def test_accumulation_of_nanogpt_is_that_of_all_ranks() -> None:
     )
 
     assert made.value("train.global_batch") == 480
+
+
+LOADED: dict[str, bool | float | str] = {
+    "code.loads_only": True,
+    "job.text": "model = load().cuda()",
+}
+
+
+def test_a_script_that_only_loads_a_model_is_taken_for_one_that_trains_nothing() -> None:
+    made = derive(book(LOADED)).facts["run.inference_only"]
+
+    assert made.value is True
+    assert made.origin is Origin.ASSUMED
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"job.text": "full fine-tuning with deepspeed\nmodel = load()"},
+        {"job.text": "python train.py"},
+        {"train.micro_batch": 4},
+        {"lora.on": True},
+        {"run.phase": "forward"},
+        {"code.loads_only": False},
+    ],
+)
+def test_a_word_of_training_leaves_it_open(more: dict[str, bool | float | str]) -> None:
+    assert derive(book({**LOADED, **more})).value("run.inference_only") is None
+
+
+def test_a_pretrained_model_is_no_word_of_training() -> None:
+    text = "model = AutoModel.from_pretrained('org/trained-model')"
+    assert derive(book({**LOADED, "job.text": text})).value("run.inference_only") is True

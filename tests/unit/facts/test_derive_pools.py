@@ -109,3 +109,28 @@ def test_a_tensor_with_a_row_for_each_row_of_the_batch_is_told(
 )
 def test_a_tensor_of_rows_places_and_channels_is_a_layer_s(shape: str, layer: bool) -> None:
     assert derived(oom__tensor_shape=shape)["oom.layer_shape"] is layer
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["the model runs on torch_xla", "import jax\nimport torch", "XLA_PYTHON_CLIENT_PREALLOCATE"],
+)
+def test_a_library_with_a_pool_of_its_own_may_hold_the_rest_of_the_card(text: str) -> None:
+    said = derived(oom__seen=True, oom__form="allocator", job__text=text)
+
+    assert said["oom.second_pool"] is True
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"job__text": "import torch"},
+        {"job__text": "import jax", "oom__this_process": 4 * GIB},
+        {"job__text": "import jax", "oom__library": "xla"},
+    ],
+    ids=["no-other-library", "this-process-is-stated", "the-other-library-fails"],
+)
+def test_a_second_pool_is_ruled_out_where_nothing_speaks_for_it(more: dict[str, Value]) -> None:
+    said = derived(oom__seen=True, oom__form="allocator", **more)
+
+    assert said["oom.second_pool"] is False

@@ -95,3 +95,21 @@ def test_an_engine_s_own_lines_name_it_where_no_trainer_stands_beside_it(
     book = derive(FactBook().add([Fact(key="log.text", value=line)]))
 
     assert framework == book.value("job.framework")
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [("org/name-12b-it", True), ("org/name-12b-FP8", False), ("org/name-w8a8", False)],
+)
+def test_fp8_of_a_checkpoint_that_is_not_named_so_is_made_after_reading(
+    model: str, *, expected: bool
+) -> None:
+    said = f"job.text=vllm serve {model} --quantization fp8"
+    book = derived(said, f"model.name={model}", "quant.kind=fp8", "serve.engine=vllm")
+
+    assert book.value("quant.at_load") is expected
+
+
+@pytest.mark.parametrize("given", ["serve.engine=tgi", "serve.engine=vllm"])
+def test_no_quantisation_and_other_engines_make_nothing_at_the_load(given: str) -> None:
+    assert derived("job.text=serve it", given).value("quant.at_load") is False

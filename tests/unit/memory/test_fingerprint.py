@@ -263,3 +263,27 @@ def test_a_batch_that_the_log_shows_is_matched_beside_the_configured_one() -> No
     }
 
     assert fingerprint(known(seen)).matches[0].expression == "seen*vocab*4"
+
+
+def test_the_columns_of_a_convolution_are_named() -> None:
+    values: Values = {
+        "conv.unfolded": 256 * 27,
+        "conv.places": 3 * 1088 * 1920,
+        "oom.requested": "161.37 GiB",
+    }
+    best = fingerprint(known(values)).matches[0]
+
+    assert best.expression == "unfolded*places*4"
+    assert best.meaning == "fp32 columns of one sample for a convolution"
+
+
+@pytest.mark.parametrize(("ranks", "share"), [(2, 76_032), (4, 38_016)])
+def test_a_tensor_parallel_rank_makes_its_padded_share_of_the_logits(
+    ranks: int, share: int
+) -> None:
+    request = format_size(4096 * share * 4)
+    values: Values = {**QWEN, **ROWS, "train.seq_len": 4096, "oom.requested": request}
+    matches = fingerprint(known({**values, "dist.tensor_ranks": ranks})).matches
+
+    assert "batch*seq*vocab_shard*4" in [match.expression for match in matches]
+    assert "vocab_shard" not in str(fingerprint(known(values)).matches)

@@ -78,3 +78,20 @@ def test_a_size_in_the_name_matches_only_near_it_and_only_flat_full_training(
 def test_more_ranks_than_parameters_make_no_partition() -> None:
     values: Values = {**NAMED, "dist.kind": "zero2", "dist.world_size": 10**12}
     assert "fingerprint.optimizer" not in facts_of({**values, "oom.requested": "14.50 GiB"})
+
+
+@pytest.mark.parametrize(("width", "expected"), [(4, True), (2, False)])
+def test_four_bytes_for_each_trained_parameter_are_one_flat_copy(
+    width: int, *, expected: bool
+) -> None:
+    values = {**QWEN, "train.full_finetune": True, "oom.requested": size_of(PARAMS * width)}
+    assert facts_of(values)["fingerprint.flat_copy"] is expected
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"lora.on": True}, {"oom.requested": "100.00 MiB"}, {"train.full_finetune": False}],
+)
+def test_an_adapter_or_a_small_request_is_no_flat_copy(more: Values) -> None:
+    values = {**QWEN, "train.full_finetune": True, "oom.requested": size_of(PARAMS * 4), **more}
+    assert "fingerprint.flat_copy" not in facts_of(values)

@@ -212,3 +212,29 @@ def test_the_kbit_preparation_adds_two_bytes_per_table_value() -> None:
     made = job({"model.name": "meta-llama/Meta-Llama-3-8B", "quant.kbit_prepared": True})
 
     assert made.value("overheads.kbit_upcast") == 2 * 2 * 128_256 * 4096
+
+
+def test_the_kbit_preparation_adds_two_bytes_per_weight_of_a_16_bit_model() -> None:
+    plain: Values = {"quant.kbit_prepared": True}
+    text = "model = load(torch_dtype=torch.float16)\nprepare_model_for_kbit_training(model)"
+    made = llama({**plain, "job.text": text})
+    quantised = llama({**plain, "job.text": text + "\nload_in_4bit=True"})
+
+    assert made.value("overheads.kbit_upcast") == 2 * LLAMA_7B
+    assert made.facts["overheads.kbit_upcast"].origin is Origin.ASSUMED
+    assert quantised.value("overheads.kbit_upcast") == 2 * 2 * 32_000 * 4096
+
+
+def test_weights_that_an_engine_quantises_are_read_in_their_own_width_first() -> None:
+    made = llama({"quant.at_load": True, "quant.kind": "fp8", "oom.capacity": "20.00 GiB"})
+    split = llama({"quant.at_load": True, "serve.tensor_parallel": 2})
+
+    assert made.value("states.load_weights") == 2 * LLAMA_7B
+    assert made.value("states.load_share") == pytest.approx(2 * LLAMA_7B / (20 << 30))
+    assert split.value("states.load_weights") == LLAMA_7B
+
+
+def test_weights_of_other_jobs_are_read_as_they_are_held() -> None:
+    made = llama({"train.base_dtype": "bf16", "quant.kind": "none"})
+
+    assert made.value("states.load_weights") == made.value("states.weights")
