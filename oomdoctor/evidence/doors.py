@@ -168,6 +168,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "memory_breakdown",
         "cudamalloc failed",
         "clip_model_load",
+        "mib of device memory",
     ),
     "ollama_log": (
         "layers.offload",

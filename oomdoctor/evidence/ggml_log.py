@@ -11,6 +11,7 @@
     llama_context: flash_attn    = 0
     llama_kv_cache_unified:    CUDA0 KV buffer size =  2048.00 MiB
     llama_context:      CUDA0 compute buffer size =   669.48 MiB
+    common_params_fit_impl: projected to use 9216 MiB of device memory vs. 7600 MiB of free ...
     |   - CUDA0 (GTX 1070) | 8192 = 7700 + (9001 = 8814 +     134 +      51) +       -8509 |
     cache state: 41 prompts, 7377.676 MiB (limits: 8192.000 MiB, 32768 tokens, ...)
 
@@ -50,6 +51,7 @@ ANCHORS = (
     "memory_breakdown",
     "cudamalloc failed",
     "clip_model_load",
+    "mib of device memory",
 )
 LONGEST = 2000
 _DEVICE = (
@@ -71,6 +73,8 @@ _SIZES = (
     (r"cache state: \d+ prompts, (?P<n>\d+(?:\.\d+)?) (?P<u>MiB)", "serve.prompt_cache"),
     (r"cache state: .{0,60}\(limits: (?P<n>\d+(?:\.\d+)?) (?P<u>MiB)", "serve.prompt_cache_limit"),
     (r"prompt cache is enabled, size limit: (?P<n>\d+) (?P<u>MiB)", "serve.prompt_cache_limit"),
+    (r"to use (?P<n>\d+) (?P<u>MiB) of device memory vs\.", "serve.required"),
+    (r"of device memory vs\. (?P<n>\d+) (?P<u>MiB) of free", "serve.available"),
     (r"VRAM used: (?P<n>\d+(?:\.\d+)?) (?P<u>M(?:i?B))", "serve.weights"),
     (r"[Kk][Vv] self size\s*=\s*(?P<n>\d+(?:\.\d+)?) (?P<u>M(?:i?B))", "serve.kv_cache"),
 )

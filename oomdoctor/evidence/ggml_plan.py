@@ -2,6 +2,8 @@
 
 using device CUDA1 (NVIDIA GeForce RTX 3060) - 11228 MiB free
 load_tensors:        CUDA1 model buffer size =  7301.44 MiB
+|   - CUDA0 (RTX 4060) | 8188 = 7600 + (9216 = 7168 + 1536 + 512) + -8628 |         what is planned
+|   - CUDA0 (RTX 4060) | 8188 =  910 + (6812 = 5001 + 1536 + 275) +   466 |         what is held
 ggml_backend_cuda_buffer_type_alloc_buffer: allocating 6012.50 MiB on device 1: cudaMalloc
     failed: out of memory
 """
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 _DEVICE = r"(?P<device>(?:CUDA|ROCm|HIP|Vulkan|SYCL|CANN|MUSA|Metal|MTL|CPU)\w*?)"
 _KEYS = {"": "serve.weights", "kv": "serve.kv_cache", "compute": "serve.compute_buffer"}
+_UNSIGNED_MIB = 1 << 43
+_OWN_CONTEXT = 1 << 29
 _SOURCE = "buffers planned for the device over the bytes that were free on it"
 
 
@@ -46,7 +50,7 @@ def _breakdown() -> re.Pattern[str]:
     number = r"\s*(\d+)\s*"
     return re.compile(
         rf"- (?P<device>\w+?\d) \(.{{0,80}}\)\s*\|{number}={number}\+ \({number}={number}"
-        rf"\+{number}\+{number}\)"
+        rf"\+{number}\+{number}\)(?:\s*\+\s*(?P<rest>-?\d+))?"
     )
 
 
@@ -63,6 +67,7 @@ class Plan:
         self.buffers: dict[tuple[str, str], Amount] = {}
         self.free: dict[str, Amount] = {}
         self.total: dict[str, Amount] = {}
+        self.planned: set[str] = set()
         self.refused: tuple[str, Amount] | None = None
 
     def take(self, document: Document, line: LogLine) -> bool:
@@ -101,9 +106,13 @@ class Plan:
         hit = _breakdown().search(line.text)
         if hit is None:
             return False
-        total, free, _, model, context, compute = hit.groups()[1:]
+        total, free, held, model, context, compute = hit.groups()[1:7]
         name = hit["device"]
         self.total[name] = _amount(document, line, hit, total)
+        if _is_loaded(hit["rest"]):
+            free = str(int(free) + int(held))
+        elif hit["rest"] is not None:
+            self.planned.add(name)
         self.free.setdefault(name, _amount(document, line, hit, free))
         for kind, digits in (("", model), ("kv", context), ("compute", compute)):
             self.buffers.setdefault((name, kind), _amount(document, line, hit, digits))
@@ -170,6 +179,8 @@ def balance_facts(plan: Plan) -> Iterator[Fact]:
         yield bytes_fact("gpu.free", plan.free[failing])
         if failing in plan.total:
             yield bytes_fact("gpu.total", plan.total[failing])
+        if failing in plan.planned:
+            yield _others(plan.total[failing], plan.free[failing])
     if len(names) > 1:
         yield _summed("serve.available", list(plan.free.values()))
     if failing is not None and not any(name == failing for name, _ in plan.buffers):
@@ -188,6 +199,27 @@ def balance_facts(plan: Plan) -> Iterator[Fact]:
     if len(shares) > 1 and len(shares) == len(names):
         share, quotes = min(shares, key=lambda pair: pair[0])
         yield derived("serve.emptiest_share", share, *quotes, source=_SOURCE, slack=0.01)
+
+
+def _others(total: Amount, free: Amount) -> Fact:
+    """Return what others hold: a process that only plans has taken no more than a context."""
+    return derived(
+        "gpu.foreign",
+        max(0, total.bytes - free.bytes - _OWN_CONTEXT),
+        total.quote,
+        free.quote,
+        source="total - free before anything was loaded - 0.5 GiB for its context",
+        slack=total.slack_bytes + free.slack_bytes,
+    )
+
+
+def _is_loaded(rest: str | None) -> bool:
+    """Say whether a table is of what the process holds, and not of what it plans to take.
+
+    What nobody accounts for cannot be less than nothing; a plan exceeds what is used by then. Some
+    versions print such a difference as an unsigned number.
+    """
+    return rest is not None and 0 <= int(rest) < _UNSIGNED_MIB
 
 
 def _amount(document: Document, line: LogLine, hit: re.Match[str], digits: str) -> Amount:

@@ -170,8 +170,13 @@ def _with_traces(document: Document, reading: Reading) -> Reading:
 
 
 def _indirect(document: Document) -> tuple[Failure, ...]:
-    """Return the shortage that no message announces: counted by the allocator, or in a table."""
-    if not haystack_of(document).has("oom"):
+    """Return the shortage that no message announces: counted, planned, or in a table."""
+    haystack = haystack_of(document)
+    if haystack.has("failed to fit params"):
+        from oomdoctor.evidence.ggml_fit import unfitted
+
+        return tuple(unfitted(document))
+    if not haystack.has("oom"):
         return ()
     from oomdoctor.evidence.counted_ooms import counted
     from oomdoctor.evidence.result_tables import failures_of

@@ -132,7 +132,7 @@ class Failure:
     `near` is the stamp of the nearest stamped line before it where it has none of its own, `when`
     its time on the clock that all inputs share, `node` the machine where that tells two ranks of
     one number apart, `blamed` says that the launcher names it as the first to fail. `indirect` is
-    one that no message announces: a counter, a table of trials, or a person tells of it.
+    one that no message announces: a counter, a plan, a table of trials, or a person tells of it.
     """
 
     kind: str

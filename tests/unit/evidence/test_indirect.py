@@ -128,6 +128,47 @@ def test_rows_that_differ_in_one_size_are_a_trial(text: str, expected: str | Non
     assert facts_of(text).get("trial.smaller_batch") == expected
 
 
+PLANNED = (
+    "common_memory_breakdown_print: |   - CUDA0 (RTX 4060)  | 8188 = 7600 + (9216 =  7168 +"
+    "    1536 +     512) + {rest} |"
+)
+UNFITTED = (
+    "common_params_fit: failed to fit params to free device memory: n_gpu_layers already set by"
+    " user to 99, abort"
+)
+SUMS = (
+    "common_params_fit_impl: projected to use {planned} MiB of device memory vs. 7600 MiB of free"
+    " device memory"
+)
+
+
+@pytest.mark.parametrize("rest", ["-8628", "17592186035788"])
+def test_a_plan_that_exceeds_the_device_and_was_not_made_to_fit_is_a_failure(rest: str) -> None:
+    facts = facts_of(f"{PLANNED.format(rest=rest)}\n{UNFITTED}")
+
+    assert (facts["oom.seen"], facts["run.phase"]) == (True, "load")
+
+
+def test_the_sums_of_a_plan_tell_it_as_well() -> None:
+    assert facts_of(f"{SUMS.format(planned=9216)}\n{UNFITTED}")["oom.seen"] is True
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        UNFITTED,
+        f"{SUMS.format(planned=7000)}\n{UNFITTED}",
+        # what a process holds, and not what it plans
+        f"{PLANNED.format(rest='300')}\n{UNFITTED}",
+        f"{SUMS.format(planned=9216)}\n{UNFITTED}\nload_tensors: offloaded 33/33 layers to GPU",
+        f"{SUMS.format(planned=9216)}\n{UNFITTED}\nmain: server is listening on 127.0.0.1:8080",
+        f"{SUMS.format(planned=9216)}\ncommon_params_fit: successfully fit params",
+    ],
+)
+def test_a_warning_about_a_plan_that_fits_or_was_loaded_is_none(text: str) -> None:
+    assert facts_of(text) == {}
+
+
 def test_a_row_may_say_what_was_allocated_when_it_failed() -> None:
     text = "nodes  parts  result\n16     4      OOM, 61.5 GiB allocated\n16     1      fits"
 

@@ -78,6 +78,7 @@ FIGURES: list[tuple[ModuleType, str, dict[str, Value]]] = [
             "serve.devices": 1,
             "gpu.free": 7600 * MIB,
             "gpu.total": 8188 * MIB,
+            "gpu.foreign": (8188 - 7600 - 512) * MIB,
             "serve.fullest_share": 9216 / 7600,
         },
     ),
@@ -272,3 +273,23 @@ def test_a_torn_figure_is_no_size(figure: str) -> None:
     text = f"load_tensors: CUDA0 model buffer size = {figure} MiB\nVRAM used: {figure} MiB"
 
     assert ggml_log.read(document_of(text)).notes == ()
+
+
+def test_of_a_table_of_what_a_process_holds_the_free_memory_is_what_it_found() -> None:
+    line = "|   - CUDA0 (RTX 4060) | 8188 =  910 + (6812 = 5001 +   1536 +   275) +   466 |"
+
+    said = values(read_text(ggml_log, f"common_memory_breakdown_print: {line}"))
+
+    assert said["gpu.free"] == (910 + 6812) * MIB
+    assert said["serve.fullest_share"] == 6812 / (910 + 6812)
+
+
+def test_the_sums_of_a_plan_are_read() -> None:
+    line = (
+        "common_params_fit_impl: projected to use 9216 MiB of device memory vs. 7600 MiB of free"
+        " device memory"
+    )
+
+    said = values(read_text(ggml_log, line))
+
+    assert said == {"serve.required": 9216 * MIB, "serve.available": 7600 * MIB}
