@@ -4,6 +4,7 @@
 step 0    memory_allocated 4 GB
 step 100  memory_allocated 24 GB                                     allocated, 205 MiB per step
 [iter 50] max_mem: 5000M                                             a running maximum
+Test:  [1370/5000]  eta: 0:03:03  time: 0.0495  max mem: 14655      the same, in MiB (torchvision)
 step 200  driver_allocated_memory 8.9 GB                             the driver's view (MPS)
 [Rank 0] (after 10 iterations) memory (MB) | allocated: 1234.5 | max allocated: ...    Megatron
 | 58%   70C    P2    67W / 200W |   1906MiB /  8111MiB |  ...        nvidia-smi again and again
@@ -66,6 +67,9 @@ _FEWEST_WITH_STEPS = 2
 _FEWEST = 3
 _PREFERENCE = ("allocated", "reserved", "driver", "device", "host", "running-max")
 _QUOTED = 6
+_STEADY_POINTS = 10
+_STEADY_SHARE = 0.25
+_STEADY_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +140,21 @@ def _rises(series: Series, *, strictly: bool = False) -> bool:
     return all(b > a if strictly else b >= a for a, b in pairs) and values[-1] > values[0]
 
 
+def _is_steady(series: Series) -> bool:
+    """Say whether every point lies above the one before it by nearly the same amount.
+
+    A warm-up levels off, and the peak of batches of many sizes jumps: neither is steady.
+    """
+    points = series.points
+    if not all(point.counted for point in points):
+        return False
+    rises = [(b.bytes - a.bytes, a.slack_bytes + b.slack_bytes) for a, b in pairwise(points)]
+    usual = sorted(rise for rise, _ in rises)[len(rises) // 2]
+    near = [abs(rise - usual) <= _STEADY_SHARE * usual + slack for rise, slack in rises]
+    whole = points[-1].bytes - points[0].bytes
+    return min(rise for rise, _ in rises) > 0 and all(near) and whole >= _STEADY_BYTES
+
+
 def _rank(series: Series) -> tuple[bool, int, int]:
     """Order series: with steps first, then by what they count, then by their length."""
     place = _PREFERENCE.index(series.quantity)
@@ -155,6 +174,8 @@ def _facts(document: Document, series: Series) -> Iterator[Fact]:
     yield _fact("growth.first", first.bytes, quotes[:1], slack=first.slack_bytes)
     yield _fact("growth.last", last.bytes, quotes[-1:], slack=last.slack_bytes)
     yield _fact("growth.monotone", _rises(series), quotes)
+    if len(points) >= _STEADY_POINTS:
+        yield _fact("growth.steady", _is_steady(series), quotes)
     span = series.span
     if span is not None:
         slack = (first.slack_bytes + last.slack_bytes) / span

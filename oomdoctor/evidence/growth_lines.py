@@ -40,8 +40,14 @@ _QUANTITIES: tuple[tuple[str, tuple[str, ...]], ...] = (
 _DEEPSPEED = {"ma": "allocated", "ca": "reserved", "max_ma": "running-max", "max_ca": "running-max"}
 
 
+_LOGGED = {"max mem", "max_mem", "memory"}
+
+
 class Point(NamedTuple):
-    """One value of a series; points of one series share `quantity`, `alike` and `writer`."""
+    """One value of a series; points of one series share `quantity`, `alike` and `writer`.
+
+    A `counted` point stands on a line that counts steps or batches, of an evaluation as well.
+    """
 
     quantity: str
     bytes: int
@@ -51,6 +57,7 @@ class Point(NamedTuple):
     writer: str
     at: int
     indexed: bool = False
+    counted: bool = False
 
 
 def points_of(document: Document, end: int) -> Iterator[Point]:
@@ -102,6 +109,8 @@ def _named_values(line: LogLine, text: str, at: int, message: str) -> Iterator[P
     step = _step_of(line)
     template = "" if step is not None else re.sub(r"\d+(?:\.\d+)?", "#", f"{message}\n{text}"[:300])
     writer = f"{line.stream}/{line.rank}"
+    counted = step is not None or parse_progress(line) is not None or bool(_of_all().search(text))
+    logged = counted and "eta: " in text
     listed = _listed_unit().search(text) if "memory (" in text else None
     if listed is not None:
         yield from _listed_values(text, listed, Point("", 0, 0, step, "", writer, at))
@@ -111,11 +120,13 @@ def _named_values(line: LogLine, text: str, at: int, message: str) -> Iterator[P
         name = found["name"].strip().lower()
         size = _size(found)
         quantity = _quantity(name, text[: found.start()].lower()[-40:])
+        if size is None and logged:
+            size, quantity = _logged_size(found), "running-max"
         if size is None or quantity is None or quantity in seen:
             continue
         seen.add(quantity)
         alike = name if step is not None else template
-        yield Point(quantity, *size, step, alike, writer, at)
+        yield Point(quantity, *size, step, alike, writer, at, counted=counted)
 
 
 def _listed_values(text: str, unit: re.Match[str], blank: Point) -> Iterator[Point]:
@@ -162,6 +173,19 @@ def _size(found: re.Match[str]) -> tuple[int, int] | None:
     return size.bytes, size.slack_bytes
 
 
+def _logged_size(found: re.Match[str]) -> tuple[int, int] | None:
+    """Read `max mem: 14655` of torchvision's logger and `memory: 5612` of OpenMMLab's, in MiB.
+
+    Both are peaks.
+    """
+    if found["unit"] or not found["bare"] or not found["bare"].isdecimal():
+        return None
+    if found["name"].strip().lower() not in _LOGGED or len(found["bare"]) >= _DIGITS_OF_BYTES:
+        return None
+    size = size_of(found["bare"], _MIB)
+    return size.bytes, size.slack_bytes
+
+
 def _step_of(line: LogLine) -> int | None:
     """Return the step that a line of memory figures names."""
     after = _after_steps().search(line.text[:_LONGEST])
@@ -191,6 +215,12 @@ def _named_value() -> re.Pattern[str]:
         rf"(?:(?P<size>{SIZE_PATTERN})|(?P<bare>\d+(?:\.\d+)?)(?![\w.]))",
         re.IGNORECASE,
     )
+
+
+@cache
+def _of_all() -> re.Pattern[str]:
+    """Match the count of a loop as image loggers print it: `[ 1370/5000]`."""
+    return re.compile(r"\[ {0,8}\d{1,9}/\d{1,9}\]")
 
 
 @cache

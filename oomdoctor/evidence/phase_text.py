@@ -42,6 +42,12 @@ _MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "evaluating:",
             "evaluating ",
             "evaluation:",
+            "evaluation [",
+            "evaluation  [",
+            "test: [",
+            "test:  [",
+            "epoch(val)",
+            "epoch(test)",
             "validating:",
             "validating ",
             "validation:",
@@ -149,6 +155,7 @@ _OVER = (
     "start training",
     "training:",
     "train:",
+    "epoch(train)",
     "application startup complete",
     "model loaded",
     "loading weights took",
@@ -217,7 +224,7 @@ def phase_before(document: Document, index: int) -> TextPhase | None:
 @lru_cache(maxsize=4096)
 def _phase_of_line(lowered: str) -> str | None:
     """Return the phase that a line announces; remembered, since failures share their past."""
-    if any(word in lowered for word in _OVER):
+    if any(word in lowered for word in _OVER) or lowered.lstrip().startswith("epoch: ["):
         return _TRAINING
     for phase, words in _MARKS:
         if any(word in lowered and _starts(lowered, word) for word in words):

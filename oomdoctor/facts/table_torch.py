@@ -58,6 +58,11 @@ ROWS = (
     ),
     count("growth.points", "How many points that series has."),
     boolean("growth.monotone", "It rises at every point."),
+    boolean(
+        "growth.steady",
+        "It rises at each of ten points or more by nearly the same amount, and does not level off; "
+        "of a running maximum that is growth, too.",
+    ),
     ratio("growth.leaked_share", "Rise of what recorded steps leave allocated / card."),
     size("growth.first", "First value of the series."),
     size("growth.last", "Last value of the series."),

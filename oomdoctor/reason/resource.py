@@ -179,7 +179,7 @@ def signs_of(book: FactBook, ranking: Ranking) -> tuple[Quote, ...] | None:
     if book.value("gpu.process_table_empty") is True:
         keys += ["gpu.used"] * _above(book.facts, "gpu.used", _UNOWNED_BYTES)
     if _is_growing(book):
-        keys.append("growth.per_step")
+        keys += ["growth.per_step", "growth.steady"]
     facts = [fact for fact in (book.get(key) for key in keys) if fact is not None]
     quotes = [quote for fact in facts for quote in fact.quotes]
     by_rule = _sign_by_rule(book, ranking)
@@ -194,7 +194,13 @@ def _above(facts: Mapping[str, object], key: str, limit: float) -> bool:
 
 
 def _is_growing(book: FactBook) -> bool:
-    """Say whether a series rises steadily; a running maximum can only rise and shows nothing."""
+    """Say whether a series rises steadily; a running maximum can only rise, and shows nothing.
+
+    One that rises by the same amount at each of many points does: batches of the same size would
+    not set a new peak each time.
+    """
+    if book.value("growth.steady") is True and book.value("growth.quantity") != "host":
+        return True
     return (
         _above(book.facts, "growth.per_step", 0)
         and _above(book.facts, "growth.points", 2)

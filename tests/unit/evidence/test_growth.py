@@ -146,6 +146,56 @@ def test_a_series_that_falls_is_not_monotone() -> None:
     assert values(text)["monotone"] is False
 
 
+def logged(values_mib: list[int], *, head: str = "Test:") -> str:
+    return "\n".join(
+        f"{head}  [{10 * n}/900]  eta: 0:03:03    time: 0.05  data: 0.0004  max mem: {mib}"
+        for n, mib in enumerate(values_mib)
+    )
+
+
+@pytest.mark.parametrize("head", ["Test:", "Evaluation", "Epoch: [3]"])
+def test_a_peak_that_rises_evenly_over_ten_lines_is_steady(head: str) -> None:
+    said = values(logged([9000 + 37 * n + n % 2 for n in range(12)], head=head))
+
+    assert (said["quantity"], said["first"], said["steady"]) == ("running-max", 9000 * MIB, True)
+
+
+@pytest.mark.parametrize(
+    "peaks",
+    [
+        [3000, 5000, 6400, 7300, 7800, 8000, 8100, 8150, 8170, 8180, 8185],
+        [3000, 3400, 3800, 4200, 4600, 5000, 5000, 5000, 5000, 5000, 5000],
+        [6000, 6005, 7100, 7104, 7600, 7610, 8800, 8802, 9100, 9104, 9400],
+        [6000 + n for n in range(20)],
+    ],
+    ids=["levels off", "stops", "leaps", "megabytes"],
+)
+def test_a_peak_that_levels_off_or_leaps_is_not_steady(peaks: list[int]) -> None:
+    assert values(logged(peaks))["steady"] is False
+
+
+def test_fewer_than_ten_points_do_not_say_whether_a_rise_is_steady() -> None:
+    assert "steady" not in values(logged([9000 + 37 * n for n in range(9)]))
+
+
+def test_lines_that_count_no_steps_are_not_steady() -> None:
+    rows = "\n".join(f"layer {n} loaded, memory allocated {n + 1}.0 GiB" for n in range(12))
+
+    assert values(rows)["steady"] is False
+
+
+def test_the_memory_of_openmmlab_is_a_peak_in_mebibytes() -> None:
+    rows = "\n".join(
+        f"Epoch(train)  [1][{50 * n}/3696]  eta: 1:01:10  memory: {5600 + 40 * n}  loss: 1"
+        for n in range(12)
+    )
+
+    said = values(rows)
+
+    assert (said["quantity"], said["first"]) == ("running-max", 5600 * MIB)
+    assert said["steady"] is True
+
+
 def test_facts_are_registered_and_quoted() -> None:
     for fact in read(clean(source_of_text(raw_text("logs", "growth_by_step.txt")))).facts:
         assert spec_of(fact.key).key == fact.key

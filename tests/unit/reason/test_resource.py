@@ -192,6 +192,14 @@ def test_a_steady_rise_is_a_sign_but_a_running_maximum_is_not() -> None:
     assert signs_of(book(growth__quantity="running-max", **series), EMPTY) is None
 
 
+def test_a_peak_that_rises_by_the_same_amount_each_time_is_a_sign() -> None:
+    peak = "running-max"
+
+    assert signs_of(book(growth__steady=True, growth__quantity=peak), EMPTY) is not None
+    assert signs_of(book(growth__steady=False, growth__quantity=peak), EMPTY) is None
+    assert signs_of(book(growth__steady=True, growth__quantity="host"), EMPTY) is None
+
+
 def test_an_empty_process_table_beside_used_memory_is_a_sign() -> None:
     held = {"gpu__process_table_empty": True, "gpu__used": 20 * GIB}
     idle = {"gpu__process_table_empty": True, "gpu__used": GIB // 2}
