@@ -52,6 +52,10 @@ class Engine(Protocol):
         """Return the engine for a card, which may be of another generation."""
         ...
 
+    def end_on(self, job: Job, card: CardSpec) -> str | None:
+        """Say how a run on a card of its own size ends; None where nothing is run."""
+        ...
+
 
 def engine_wanted(asked: str | None) -> tuple[str, str | None]:
     """Return the engine to begin with, and why it is not the simulation where nobody chose."""

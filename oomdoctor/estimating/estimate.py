@@ -10,7 +10,7 @@ from oomdoctor.estimating.limits import limits, rates
 from oomdoctor.estimating.table import axes, table
 from oomdoctor.estimating.verdicts import verdicts
 from oomdoctor.memory.outside import outside
-from oomdoctor.model.estimate import Estimate, Variant
+from oomdoctor.model.estimate import FITS, Estimate, Variant
 from oomdoctor.record import dataclass, replace
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def estimate(
     peak = engine.peak(job)
     beside = outside(job)
     cards = wanted.cards or usual_cards()
+    judged = _verdicts(engine, peak, job, cards, beside, named=bool(wanted.cards))
     made = Estimate(
         job=job,
         engine=peak.engine,
@@ -73,9 +74,9 @@ def estimate(
         categories=peak.categories,
         owners=peak.owners,
         line=peak.line,
-        verdicts=_verdicts(engine, peak, job, cards, beside, named=bool(wanted.cards)),
+        verdicts=judged,
         assumptions=tuple(dict.fromkeys((*assumptions, *peak.assumptions))),
-        told=peak.told,
+        told=(*peak.told, *_ends(engine, job, wanted.cards, judged)),
         host_bytes=peak.host_bytes,
         fallback=fallback,
         versions=peak.versions,
@@ -129,6 +130,15 @@ def _verdicts(
         own = engine.on(card).peak(job) if named else peak
         found += verdicts(own, [card], beside, named=named)
     return tuple(found)
+
+
+def _ends(
+    engine: Engine, job: Job, cards: Sequence[CardSpec], judged: Sequence[CardVerdict]
+) -> tuple[str, ...]:
+    """Say how a run ends on each card that is named and does not surely hold the job."""
+    doubtful = [card for card, one in zip(cards, judged, strict=False) if one.verdict != FITS]
+    ends = (engine.on(card).end_on(job, card) for card in doubtful)
+    return tuple(one for one in ends if one is not None)
 
 
 def _check_settings(texts: Sequence[str]) -> None:

@@ -75,6 +75,9 @@ class Formula:
         del card
         return self
 
+    def end_on(self, job: Job, card: CardSpec) -> None:
+        """Run nothing."""
+
 
 def _adding_up(parts: Sequence[PartBytes], whole: int) -> tuple[PartBytes, ...]:
     """Return the parts with what rounding left over given to the largest."""

@@ -18,9 +18,10 @@ from oomdoctor.lab.session import WorkerError
 from oomdoctor.memory import bands
 from oomdoctor.memory.stream_balance import live_after
 from oomdoctor.memory.stream_names import Named, named
-from oomdoctor.model.estimate import VIRTUAL, PhasePeak
+from oomdoctor.model.estimate import OOM, VIRTUAL, PhasePeak
 from oomdoctor.record import replace
 from oomdoctor.units import format_count, format_size
+from oomdoctor.virtual.outside import CONTEXT_BYTES
 from oomdoctor.virtual.unmodelled import read_log
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ CHECKED = (
     "far they were compared with real cards"
 )
 SAME = "torch's counters and our replay of its allocator agree on the peak of every phase"
+_MORE = " Including non-PyTorch memory"
+"""What torch says from here on of its own memory, the estimate says as well."""
 MOST_UNNAMED = 0.01
 """The share of the peak that may be without a name where parts are shown."""
 
@@ -83,6 +86,23 @@ class Virtual(Simulation):
             known._cards = self._cards
             self._cards[_kernels(card)] = known
         return known
+
+    def end_on(self, job: Job, card: CardSpec) -> str | None:
+        """Run a job on the card as large as it is, and say what torch says at the end."""
+        self._say(f"running on a virtual {card.name} of its own size")
+        where = f"{card.name} of {format_size(card.total_bytes)}"
+        taken = format_size(CONTEXT_BYTES)
+        request = RecordRequest(job=job, card=card, settings=self.settings, is_own_size=True)
+        try:
+            self._sessions.record(request)
+        except WorkerError as error:
+            ended = f"could not be made ({error.message.partition(chr(10))[0]})"
+            if error.kind == OOM:
+                said = error.message.partition(_MORE)[0].rstrip(". ")
+                ended = f"ends with torch's own error, {said}"
+        else:
+            ended = "comes to its end"
+        return f"on a virtual {where}, {taken} of it for the context, the run {ended}"
 
     def _made(self, job: Job, phases: Sequence[str]) -> Stream:
         """Run a job, and name what it allocates where a simulation makes the same."""

@@ -11,6 +11,7 @@ from oomdoctor.lab.session import WorkerSession
 from oomdoctor.model.estimate import VIRTUAL
 from oomdoctor.record import replace
 from oomdoctor.virtual.card import card_like, card_of
+from oomdoctor.virtual.outside import with_outside
 from oomdoctor.virtual.run import virtual_environment
 
 if TYPE_CHECKING:
@@ -47,17 +48,17 @@ class VirtualSessions:
         self.versions: Mapping[str, str] = {}
         self._python = python
         self._say = say
-        self._played: tuple[CardSpec, str] | None = None
+        self._played: tuple[CardSpec, str, bool] | None = None
         self._running: WorkerSession | None = None
         self._simulating: WorkerSession | None = None
 
     def record(self, request: RecordRequest) -> Stream:
         """Run a job in a worker on such a card, under the settings of the request."""
-        wanted = request.card, request.settings
+        wanted = request.card, request.settings, request.is_own_size
         if self._running is None or self._played != wanted:
             if self._running is not None:
                 self._running.close()
-            environment = environment_on(request.card, request.settings, self._python)
+            environment = environment_on(*wanted[:2], self._python, is_own_size=wanted[2])
             self._running = WorkerSession(
                 python=self._python, environment=environment, progress=self._say
             )
@@ -81,10 +82,13 @@ class VirtualSessions:
         self._running = self._simulating = None
 
 
-def environment_on(card: CardSpec, settings: str, python: str) -> dict[str, str | None]:
-    """Return what a worker gets on top, to be on a card with room for any peak."""
+def environment_on(
+    card: CardSpec, settings: str, python: str, *, is_own_size: bool = False
+) -> dict[str, str | None]:
+    """Return what a worker gets on top: a card with room for any peak, or of its own size."""
     check_nvidia(card)
-    played = replace(card_like(card), total_bytes=ROOM_BYTES)
+    played = card_like(card)
+    played = with_outside(played) if is_own_size else replace(played, total_bytes=ROOM_BYTES)
     try:
         environment = virtual_environment(played, python=python)
     except OomdoctorError as error:

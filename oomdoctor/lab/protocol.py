@@ -58,13 +58,16 @@ class RecordRequest:
     """Run a job on the CUDA device of the worker and return the stream that torch's allocator got.
 
     `card` is that device, `settings` are those of the allocator that the worker was started with:
-    both stand in the stream's facts. Without `phases`, all that the job has.
+    both stand in the stream's facts. Without `phases`, all that the job has. `is_own_size`: the
+    device has the card's own memory, and not room for any peak; a run that wants more is a Failure
+    of the kind oom.
     """
 
     job: Job
     card: CardSpec
     settings: str = ""
     phases: tuple[str, ...] = ()
+    is_own_size: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,8 +132,8 @@ class TraceResult:
 class Failure:
     """A request that could not be met.
 
-    `kind` is no-torch, shim-failed, model-code-needs-files, unsupported or crashed; the session
-    adds timed-out and what it learns from the way a worker ended.
+    `kind` is no-torch, shim-failed, model-code-needs-files, unsupported, oom or crashed; the
+    session adds timed-out and what it learns from the way a worker ended.
     """
 
     kind: str

@@ -71,7 +71,7 @@ class Stack(NamedTuple):
 
     @property
     def first(self) -> Frame | None:
-        """Return the user's own frame, else the innermost of a library; None where there is none."""
+        """Return the user's own frame, else the innermost of a library, if there is any."""
         return self.own or next((one for one in self.frames if not one.recorder), None)
 
 

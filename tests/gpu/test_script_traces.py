@@ -10,6 +10,7 @@ from oomdoctor.lab.session import WorkerSession
 from oomdoctor.lab.simulate_trial import SimulateBackend
 from oomdoctor.model.job import (
     CardSpec,
+    GenerationSpec,
     Job,
     LoraSpec,
     ModelSpec,
@@ -68,6 +69,17 @@ JOBS: dict[str, tuple[Job, tuple[str, ...]]] = {
     ),
     "trl_sft.py": (Job(**TRL, batch=8, seq_len=512), ("trl",)),
     "trl_dpo.py": (Job(**TRL, task="dpo", reference="separate", batch=4, seq_len=512), ("trl",)),
+    # a prompt of 64 tokens; TRL scores the answers tile by tile, as in SFT
+    "trl_grpo.py": (
+        Job(
+            **TRL,
+            task="grpo",
+            batch=8,
+            seq_len=64 + 128,
+            generation=GenerationSpec(batch=8, prompt=64, new_tokens=128),
+        ),
+        ("trl",),
+    ),
     "qlora.py": (
         Job(
             **BF16,
@@ -132,7 +144,8 @@ def test_a_script_allocates_what_is_simulated(
         total_bytes=device.total_memory,
     )
     script, *rest = name.split()
-    length = () if job.image_size else ("--length", str(job.seq_len))
+    tokens = job.seq_len if job.generation is None else job.generation.new_tokens
+    length = () if job.image_size else ("--length", str(tokens))
     arguments = ("--batch", str(job.batch), *length, *rest)
 
     ran = run_script(torch, tmp_path / "run", script, arguments, ranks=max(1, job.sharding.ranks))

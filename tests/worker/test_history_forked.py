@@ -76,6 +76,19 @@ def test_an_error_of_the_job_is_told_with_its_kind(answer: Any) -> None:
     )
 
 
+def test_want_of_memory_is_told_in_torchs_own_words(answer: Any) -> None:
+    import torch
+
+    def work(*_: object) -> dict[str, Any]:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nmore")
+
+    assert answer(work)[0] == Failure(
+        kind="oom",
+        message="OutOfMemoryError in test_history_forked.py:work: CUDA out of memory. Tried to"
+        " allocate 2.00 GiB.",
+    )
+
+
 def test_an_error_that_nobody_foresaw_is_told_in_a_line(answer: Any) -> None:
     def work(*_: object) -> dict[str, Any]:
         raise ValueError("first line\nsecond line")

@@ -82,10 +82,23 @@ def _answer(request: RecordRequest, pipe: BinaryIO) -> None:
             values = _record(request, Path(folder) / "log", say)
         answer = TraceResult(stream=values, seconds=time.monotonic() - began, rss_bytes=0)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - what a model's code raises is an answer
-        answer = failure_of(error)
+        answer = _want_of_memory(error) or failure_of(error)
     pipe.write(to_line(answer))
     sys.stdout.flush()
     sys.stderr.flush()
+
+
+def _want_of_memory(error: BaseException) -> Failure | None:
+    """Return torch's own words where the card has too little; None for any other error."""
+    import torch
+
+    from oomdoctor.worker.trials.failures import told
+
+    found = told(error, torch.device("cuda"))
+    if found is None or found.backend != "cuda":
+        return None
+    where = f" in {found.site}" if found.site else ""
+    return Failure(kind="oom", message=f"{found.exception}{where}: {found.message}")
 
 
 def _record(request: RecordRequest, log: Path, say: Callable[[str], None]) -> dict[str, Any]:

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from oomdoctor.errors import InputError, ProbeError
 from oomdoctor.estimating import virtual_sessions
 from oomdoctor.estimating.choice import Engines
 from oomdoctor.estimating.engine import NotSimulatedError
 from oomdoctor.estimating.estimate import Wanted, estimate
 from oomdoctor.estimating.simulation import Simulation
 from oomdoctor.estimating.virtual import NO_CARD, SAME, Virtual, usual_card
-from oomdoctor.estimating.virtual_sessions import ROOM_BYTES, environment_on
 from oomdoctor.lab.session import WorkerError
 from oomdoctor.memory.stream import Allocation
 from oomdoctor.memory.stream_replay import replay
@@ -23,7 +21,6 @@ from oomdoctor.render.estimate_page import estimate_page
 from tests.unit.estimating.doubles import GIB, Double, a_card, a_job, stream_of
 
 if TYPE_CHECKING:
-    from oomdoctor.errors import OomdoctorError
     from oomdoctor.lab.protocol import RecordRequest
     from oomdoctor.memory.stream import Stream
 
@@ -49,16 +46,21 @@ class Sessions(Double):
         log: str = "",
         fails: WorkerError | None = None,
         breaks: WorkerError | None = None,
+        ends_late: bool = False,
     ) -> None:
-        """Record; `extra` bytes are allocated that no simulation knows, `breaks` is raised."""
+        """Record; `extra` bytes are allocated that no simulation knows.
+
+        `breaks` is raised, with `ends_late` only where the card has its own size.
+        """
         super().__init__(fails=fails)
         self.versions = {"torch": "2.13.0"}
         self.records: list[RecordRequest] = []
         self.off, self.extra, self.log, self.breaks = off, extra, log, breaks
+        self.ends_late = ends_late
 
     def record(self, request: RecordRequest) -> Stream:
         self.records.append(request)
-        if self.breaks is not None:
+        if self.breaks is not None and (request.is_own_size or not self.ends_late):
             raise self.breaks
         stream = without_names(stream_of(request.job))
         if self.extra:
@@ -188,6 +190,38 @@ def test_cards_with_the_same_kernels_share_a_run() -> None:
     assert [one.card.name for one in sessions.records] == ["small", "newer"]
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            WorkerError(
+                "oom", "OutOfMemoryError in m.py:f: Tried to. Including non-PyTorch memory"
+            ),
+            "the run ends with torch's own error, OutOfMemoryError in m.py:f: Tried to",
+        ),
+        (WorkerError("crashed", "it ended\nmore"), "the run could not be made (it ended)"),
+        (None, "the run comes to its end"),
+    ],
+)
+def test_a_card_that_may_be_too_small_is_tried_as_it_is(
+    error: WorkerError | None, said: str
+) -> None:
+    sessions = Sessions(breaks=error, ends_late=True)
+    tiny = a_card(2 * GIB, "tiny")
+
+    made = estimate(
+        a_job(), Virtual(sessions, tiny), Wanted(cards=(tiny, LARGE), with_limits=False)
+    )
+
+    assert [one.verdict for one in made.verdicts] == ["oom", "fits"]
+    assert [(one.card.name, one.is_own_size) for one in sessions.records] == [
+        ("tiny", False),
+        ("tiny", True),
+    ]
+    start = "on a virtual tiny of 2.00 GiB, 460.80 MiB of it for the context, "
+    assert made.told[-1] == start + said
+
+
 def test_without_a_card_the_usual_one_is_taken_and_said() -> None:
     sessions = Sessions()
 
@@ -230,59 +264,3 @@ def test_a_run_that_fails_is_told_and_nothing_stands_in_for_it(
 
     assert caught.value.exit_code == 3
     assert caught.value.hint == "do it"
-
-
-def test_a_card_of_another_maker_is_refused() -> None:
-    card = CardSpec(
-        name="AMD Instinct MI300X", capability=(8, 0), processors=108, total_bytes=192 * GIB
-    )
-
-    with pytest.raises(NotSimulatedError, match="only NVIDIA's cards can be played") as caught:
-        environment_on(card, "", "python")
-
-    assert "without --engine" in str(caught.value.hint)
-
-
-@pytest.mark.parametrize(
-    ("error", "hint"),
-    [
-        (InputError("no C compiler: none of cc", hint="install gcc"), "install gcc"),
-        (ProbeError("gcc failed", hint="the headers may differ"), "the headers may differ"),
-        (InputError("something else"), "without --engine the job is simulated"),
-    ],
-)
-def test_what_lacks_is_said_with_the_way_out(
-    monkeypatch: pytest.MonkeyPatch, error: OomdoctorError, hint: str
-) -> None:
-    def lacking(*_: object, **__: object) -> dict[str, str]:
-        raise error
-
-    monkeypatch.setattr(virtual_sessions, "virtual_environment", lacking)
-
-    with pytest.raises(NotSimulatedError) as caught:
-        environment_on(SMALL, "", "python")
-
-    assert caught.value.message == f"--engine virtual: {error.message}"
-    assert hint in str(caught.value.hint)
-
-
-def test_the_card_has_room_for_any_peak_and_settings_of_our_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    played = []
-
-    def environment(card: object, **_: object) -> dict[str, str]:
-        played.append(card)
-        return {"LD_PRELOAD": "libcuda.so.1"}
-
-    monkeypatch.setattr(virtual_sessions, "virtual_environment", environment)
-    monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:128")
-
-    plain = environment_on(SMALL, "", "python")
-    other = environment_on(SMALL, "expandable_segments:True", "python")
-
-    assert {one.total_bytes for one in played} == {ROOM_BYTES}
-    # what the user's own environment says is none of the estimate's
-    assert plain["PYTORCH_CUDA_ALLOC_CONF"] is None
-    assert other["PYTORCH_CUDA_ALLOC_CONF"] == "expandable_segments:True"
-    assert plain["CUDA_VISIBLE_DEVICES"] is None

@@ -47,16 +47,18 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[Worker]:
         found.append(Worker(**values))
         return found[-1]
 
-    def environment(card: Any, settings: str, _python: str) -> dict[str, str]:
-        return {"card": card.name, "settings": settings}
+    def environment(
+        card: Any, settings: str, _python: str, *, is_own_size: bool
+    ) -> dict[str, object]:
+        return {"card": card.name, "settings": settings, "own": is_own_size}
 
     monkeypatch.setattr(virtual_sessions, "WorkerSession", start)
     monkeypatch.setattr(virtual_sessions, "environment_on", environment)
     return found
 
 
-def request(card: Any = A100, settings: str = "") -> RecordRequest:
-    return RecordRequest(job=a_job(), card=card, settings=settings)
+def request(card: Any = A100, **values: Any) -> RecordRequest:
+    return RecordRequest(job=a_job(), card=card, **values)
 
 
 def test_one_worker_runs_all_jobs_of_a_card(workers: list[Worker]) -> None:
@@ -66,12 +68,19 @@ def test_one_worker_runs_all_jobs_of_a_card(workers: list[Worker]) -> None:
     sessions.record(request())
 
     assert [len(one.asked) for one in workers] == [2]
-    assert workers[0].environment == {"card": A100.name, "settings": ""}
+    assert workers[0].environment == {"card": A100.name, "settings": "", "own": False}
     assert sessions.versions == {"torch": "2.13.0"}
 
 
-@pytest.mark.parametrize("other", [request(H100), request(settings="expandable_segments:True")])
-def test_another_card_or_setting_has_a_worker_of_its_own_and_ends_the_one_before(
+@pytest.mark.parametrize(
+    "other",
+    [
+        request(H100),
+        request(settings="expandable_segments:True"),
+        request(is_own_size=True),
+    ],
+)
+def test_another_card_setting_or_size_has_a_worker_of_its_own_and_ends_the_one_before(
     workers: list[Worker], other: RecordRequest
 ) -> None:
     sessions = VirtualSessions("python", lambda _: None)
@@ -80,7 +89,11 @@ def test_another_card_or_setting_has_a_worker_of_its_own_and_ends_the_one_before
     sessions.record(other)
 
     assert [one.is_closed for one in workers] == [True, False]
-    assert workers[1].environment == {"card": other.card.name, "settings": other.settings}
+    assert workers[1].environment == {
+        "card": other.card.name,
+        "settings": other.settings,
+        "own": other.is_own_size,
+    }
 
 
 def test_what_simulates_sees_no_virtual_card_and_stays(workers: list[Worker]) -> None:
