@@ -98,6 +98,17 @@ def _distinct(made: Iterable[Patch]) -> tuple[Patch, ...]:
     return tuple(kept.values())
 
 
+def are_held(
+    readings: Sequence[ConfigReading], settings_by_dialect: Mapping[str, Mapping[str, object]]
+) -> bool:
+    """Say whether a file has a dialect's settings already; one that takes none has none."""
+    return any(
+        edited([reading], dialect, wanted) == reading.text
+        for reading in readings
+        for dialect, wanted in settings_by_dialect.items()
+    )
+
+
 def edited(
     readings: Sequence[ConfigReading], dialect: str, settings: Mapping[str, object]
 ) -> str | None:

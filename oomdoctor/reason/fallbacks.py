@@ -53,6 +53,8 @@ _IN_MESSAGE = (
     *("oom.requested", "oom.capacity", "oom.free", "oom.allowed", "oom.other_allocations"),
     *("oom.request_fits_free", "oom.shortfall", "torch.allocated", "torch.reserved"),
 )
+_OF_OTHER_ALLOCATORS = ("xla.", "tf.")
+_OF_ENGINES = "serve."
 _OF_GGML = frozenset(
     (
         *("serve.ggml", "serve.failed_buffer", "serve.devices", "serve.gpu_layers"),
@@ -72,13 +74,17 @@ def is_moot(book: FactBook, key: str) -> bool:
     """Say whether asking for a fact is in vain: the message was given, or has another writer.
 
     A message with what was asked for, what lives and what is left has all that this allocator
-    prints. The plans of engines built on ggml tell nothing about a failure of PyTorch's allocator.
+    prints. What XLA, TensorFlow or an engine built on ggml plans tells nothing about a failure of
+    PyTorch's allocator, and no engine's plan about a job that trains.
     """
     of_metal = book.value("oom.backend") == "mps" and key == "torch.reserved_unallocated"
     if key in _IN_MESSAGE or of_metal:
         whole = is_known(book, "oom.requested") and is_known(book, "torch.allocated")
         return whole and (is_known(book, "oom.free") or is_known(book, "oom.allowed"))
-    return book.value("oom.library") == "torch" and key in _OF_GGML
+    if key.startswith(_OF_ENGINES) and book.value("run.inference_only") is False:
+        return True
+    of_another = key in _OF_GGML or key.startswith(_OF_OTHER_ALLOCATORS)
+    return of_another and book.value("oom.library") == "torch"
 
 
 def fallbacks(

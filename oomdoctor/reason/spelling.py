@@ -50,13 +50,14 @@ def patches_of(
     settings = {name: keys for name, keys in found.items() if keys}
     if not readings:
         return _as_settings(settings)
-    from oomdoctor.configs.patch import patch
+    from oomdoctor.configs.patch import are_held, patch
 
     try:
         made = patch(readings, settings) if settings else ()
+        done = not made and bool(written) and are_held(readings, settings)
     except Exception:  # noqa: BLE001 - a file that cannot be edited still gets its settings named
         return _as_settings(settings)
-    return None if written and settings and not made else made
+    return None if done else made
 
 
 def is_spelled(fix: Fix, book: FactBook, readings: Sequence[ConfigReading]) -> bool:

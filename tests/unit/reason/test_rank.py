@@ -13,39 +13,15 @@ from hypothesis import strategies as st
 from oomdoctor.model.enums import Origin
 from oomdoctor.reason.rank import (
     OTHER_PRIOR,
-    SHARPNESS,
     SHOWN,
-    Ranking,
     posterior,
     rank,
 )
 from tests.unit.reason.builders import book, cause, fact, line, rule, ruleset
+from tests.unit.reason.rivals import CAUSES, FOREIGN, LARGE, RULES, probability, shown
 
 if TYPE_CHECKING:
     import random
-
-FOREIGN = rule(
-    "EXT5001",
-    "other-process",
-    evidence=[line("balance.foreign_low_share > 0.2", 0.95, 0.05, label="others hold a fifth")],
-)
-LARGE = rule(
-    "ACT2001",
-    "large-batch",
-    evidence=[line("balance.allocated_share > 0.8", 0.85, 0.3, label="tensors fill the card")],
-)
-CAUSES = (cause("other-process", prior=0.06), cause("large-batch", prior=0.3))
-RULES = ruleset([FOREIGN, LARGE], CAUSES)
-CAUSES_AB = (cause("a", prior=0.2), cause("b", prior=0.2))
-
-
-def probability(ranking: Ranking, name: str) -> float:
-    return next((one.probability for one in ranking.findings if one.cause == name), 0.0)
-
-
-def shown(first: float, *others: float) -> float:
-    """Return the share of the first mass as it is shown, with sharpened odds."""
-    return first**SHARPNESS / math.fsum(mass**SHARPNESS for mass in (first, *others))
 
 
 def test_probabilities_and_the_rest_add_up_to_one() -> None:
@@ -77,57 +53,6 @@ def test_evidence_against_is_quoted_apart() -> None:
 
     assert [quote.line for quote in large.against] == [2]
     assert [quote.line for quote in large.quotes] == [1]
-
-
-def test_a_false_gate_rules_a_cause_out() -> None:
-    rules = ruleset([replace(FOREIGN, when=rule("X", "x", "oom.caught").when), LARGE], CAUSES)
-
-    ranking = rank(rules, book(oom__seen=True, oom__caught=False))
-
-    assert [one.cause for one in ranking.findings] == ["large-batch"]
-
-
-def test_an_open_gate_counts_half_and_names_what_is_missing() -> None:
-    rules = ruleset([replace(FOREIGN, when=rule("X", "x", "oom.caught").when), LARGE], CAUSES)
-
-    ranking = rank(rules, book(oom__seen=True))
-
-    assert probability(ranking, "other-process") == pytest.approx(shown(0.03, 0.3, OTHER_PRIOR))
-    assert ranking.not_evaluated[0].code == "EXT5001"
-    assert ranking.not_evaluated[0].needs == ("oom.caught",)
-
-
-def test_only_what_could_still_move_a_probability_is_named_as_missing() -> None:
-    sure = [line("oom.hint_line", 0.999, 0.0001), line("run.late_step", 0.5, 0.4)]
-    split = [line("run.first_step", 0.9, 0.1), line("run.rank == 0", 0.5001, 0.5)]
-    rules = ruleset([rule("A", "a", evidence=sure), rule("B", "b", evidence=split)], CAUSES_AB)
-
-    certain = rank(rules, book(oom__seen=True, oom__hint_line=True))
-    open_ones = rank(rules, book(oom__seen=True))
-
-    assert certain.findings[0].missing == ()
-    missing = {one.cause: one.missing for one in open_ones.findings}
-    assert missing == {"a": ("oom.hint_line", "run.late_step"), "b": ("run.first_step",)}
-
-
-def test_what_another_program_would_tell_is_not_named_as_missing() -> None:
-    rules = ruleset([rule("A", "a", evidence=[line("serve.ggml", 0.1, 0.9)])], [cause("a")])
-
-    of_torch = rank(rules, book(oom__seen=True, oom__library="torch"))
-    of_any = rank(rules, book(oom__seen=True))
-
-    assert of_torch.findings[0].missing == ()
-    assert of_any.findings[0].missing == ("serve.ggml",)
-
-
-def test_an_open_gate_of_the_leader_is_never_conclusive() -> None:
-    sure = [line("oom.hint_line", 0.99, 0.001)]
-    settled = ruleset([rule("A", "a", evidence=sure)], [cause("a")])
-    still_open = ruleset([rule("A", "a", "oom.caught", evidence=sure)], [cause("a")])
-    facts = book(oom__seen=True, oom__hint_line=True)
-
-    assert rank(settled, facts).conclusive
-    assert not rank(still_open, facts).conclusive
 
 
 def test_of_several_rules_of_one_cause_the_strongest_speaks() -> None:
