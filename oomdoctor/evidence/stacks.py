@@ -12,6 +12,7 @@ Tracebacks may lack their header, their code lines or their end, and several may
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from oomdoctor.evidence.frames import (
@@ -39,7 +40,7 @@ _CODE_LINES = 12
 _CODE_CHARS = 400
 MOST_FRAMES = 600
 """An endless recursion prints a frame per call: its first and last ones tell all there is."""
-_COUNTER = "oomdoctor/inject/counted.py"
+_OURS = re.compile(r"\boomdoctor/(inject|virtual/inside)/[^/]+\.py$")
 _SPARE_FRAMES = 1000
 _BOX = ("│", "┃", "|")
 _STARTS = ("❱", "File ", "Traceback", " in ", " In", "(most recent")
@@ -235,7 +236,7 @@ class _Builder:
         """Yield the stack under way and be idle again."""
         self._seal()
         self._drop_middle(spare=0)
-        frames = without_counter(reversed(self._frames) if self._reverse else self._frames)
+        frames = without_ours(reversed(self._frames) if self._reverse else self._frames)
         if frames or (self._header is not None and ending is not None):
             first = self._first if self._first is not None else 0
             last = ending if ending is not None else self._last
@@ -255,10 +256,10 @@ class _Builder:
         self._start(None)
 
 
-def without_counter(frames: Iterable[Frame]) -> tuple[Frame, ...]:
-    """Leave out who counts memory for a trial: whoever asked for the memory is the frame above."""
+def without_ours(frames: Iterable[Frame]) -> tuple[Frame, ...]:
+    """Leave out who counts memory or follows values for us: who asked for it is the frame above."""
     found = tuple(frames)
-    while len(found) > 1 and found[-1].path.replace("\\", "/").endswith(_COUNTER):
+    while len(found) > 1 and _OURS.search(found[-1].path.replace("\\", "/")):
         found = found[:-1]
     return found
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from oomdoctor.recorder.quoting import Quoting
     from oomdoctor.recorder.told import Process
 
-_PHASES = {"load": "load", "evaluation": "eval", "save": "save", "generation": "generate"}
+_LOAD = "load"
+_PHASES = {_LOAD: "load", "evaluation": "eval", "save": "save", "generation": "generate"}
 _RESERVED = (Kind.CACHE_GROWTH, Kind.FRAGMENTATION)
 
 
@@ -62,7 +63,9 @@ def _where(process: Process, quoting: Quoting) -> Iterator[Fact]:
         last = process.steps[-1]
         yield seen("run.step", last.number, quoting.event(process.key, last.line, "number"))
     phase = _PHASES.get(process.phase or "")
-    if phase is not None:
+    # "load" is all that comes before a model is first called, which a program without a model
+    # never does: where there is a traceback, that one tells what was under way
+    if phase is not None and not (process.phase == _LOAD and process.errors):
         quote = quoting.event(process.key, process.last_line, "phase")
         yield seen("run.phase", phase, quote)
     if process.rank is not None:

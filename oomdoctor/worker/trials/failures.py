@@ -19,7 +19,7 @@ _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _CARD = ("CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED", "CUDA error: out of memory")
 _HOST = ("DefaultCPUAllocator", "Cannot allocate memory", "std::bad_alloc")
 _BETWEEN = (
-    *("oomdoctor/inject/", "oomdoctor/worker/trials/"),
+    *("oomdoctor/inject/", "oomdoctor/worker/trials/", "oomdoctor/virtual/inside/"),
     *("torch/_compile.py", "torch/_dynamo/", "torch/utils/_python_dispatch.py", "torch/_ops.py"),
 )
 """Files whose frames stand between an operator and whoever counts its memory."""

@@ -254,15 +254,27 @@ def test_a_frame_without_a_line_number_is_a_frame() -> None:
     ]
 
 
-def test_who_counts_memory_for_a_trial_is_no_part_of_the_stack() -> None:
-    text = """\
-Traceback (most recent call last):
-  File "train.py", line 9, in extract
-    return torch.cat(all_features)
+@pytest.mark.parametrize(
+    "ours",
+    [
+        """\
   File "/opt/oomdoctor/inject/counted.py", line 166, in __torch_dispatch__
     self._memory.note(out)
   File "/opt/oomdoctor/inject/counted.py", line 89, in _note_tensor
     raise self._out_of_memory(more)
+""",
+        """\
+  File "C:\\venv\\oomdoctor\\virtual\\inside\\known_values.py", line 90, in run
+    return call(*arguments)
+""",
+    ],
+)
+def test_who_counts_memory_or_follows_values_is_no_part_of_the_stack(ours: str) -> None:
+    text = f"""\
+Traceback (most recent call last):
+  File "train.py", line 9, in extract
+    return torch.cat(all_features)
+{ours}\
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.88 MiB.
 """
 

@@ -6,6 +6,8 @@ import errno
 import os
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from oomdoctor.cli.run_end import conclude
 from oomdoctor.recorder import run_file
 from oomdoctor.recorder.bundle import read_bundle
@@ -15,8 +17,6 @@ from tests.unit.recorder.made import GIB, MIB, bundle, event, refusal, sample
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from oomdoctor.model.core import Fact
     from oomdoctor.recorder.diagnosing import Examined
@@ -58,6 +58,26 @@ def test_a_refusal_that_a_log_shows_is_counted_once(tmp_path: Path) -> None:
 
     assert fact(found, "oom.events").value == 1
     assert fact(found, "oom.requested").quotes[0].artifact.endswith("output.log")
+
+
+@pytest.mark.parametrize(
+    ("messages", "phase"),
+    [
+        (
+            [refusal(5), event("error", 5, exception="OutOfMemoryError", phase="load")],
+            None,
+        ),
+        ([event("step", 4, number=4, phase="train step")], None),
+        ([event("phase", 4, phase="load", seconds=4.0)], "load"),
+    ],
+)
+def test_a_failing_program_of_which_no_model_was_called_is_not_said_to_load_one(
+    tmp_path: Path, messages: list[dict[str, Any]], phase: str | None
+) -> None:
+    found = examined(tmp_path / "r", events={KEY: messages})
+
+    told = found.diagnosis.facts.get("run.phase")
+    assert (told and told.value) == phase
 
 
 def test_steps_that_a_log_states_outrank_those_that_were_recorded(tmp_path: Path) -> None:
