@@ -59,13 +59,35 @@ def _stood_in(lines: list[str], fault: SyntaxError | None) -> bool:
             return False
         lines[at] += " pass"
         return True
-    if isinstance(fault, IndentationError) or fault.lineno > len(lines):
-        return False
-    row = lines[fault.lineno - 1]
+    if isinstance(fault, IndentationError):
+        return _rejoined(lines, fault.lineno - 1)
+    row = lines[fault.lineno - 1] if fault.lineno <= len(lines) else ""
     if row.strip() in ("", "pass"):
         return False
     lines[fault.lineno - 1] = row[: _indent(row)] + _stand_in(row.strip())
     return lines[fault.lineno - 1] != row
+
+
+def _rejoined(lines: list[str], at: int) -> bool:
+    """Give code that was cut from another depth a block of its own, by a free row above it."""
+    if not 0 < at < len(lines):
+        return False
+    if _is_gap(lines[at]) and lines[at].strip():
+        lines[at] = ""
+        return True
+    free = at - 1
+    if not _is_gap(lines[free]):
+        return False
+    before = next((row for row in reversed(lines[:free]) if not _is_gap(row)), "")
+    if _indent(before) >= _indent(lines[at]):
+        return False
+    lines[free] = before[: _indent(before)] + "if 1:"
+    return True
+
+
+def _is_gap(row: str) -> bool:
+    """Say whether a row holds no code: blank, a remark, or dots for what was left out."""
+    return not row.strip(" \t.()[]#-*") or row.lstrip().startswith("#") or row.strip() == "pass"
 
 
 def _stand_in(text: str) -> str:

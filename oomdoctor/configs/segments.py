@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 PROGRAMS = (
-    r"python[\d.]*|accelerate|torchrun|deepspeed|vllm|sglang|trl|axolotl|llamafactory-cli|tune|litgpt"
+    r"python[\d.]*|accelerate|torchrun|deepspeed|vllm|sglang|trl|axolotl|llamafactory-cli|tune|litgpt|ilab"
     r"|lmdeploy|docker|podman|nvidia-docker|srun|sbatch|mpirun|horovodrun|bash|sh|nohup|sudo|pip|conda"
     r"|export|setx?|uv|poetry|gunicorn|uvicorn|ollama|llama-[a-z-]+|ray|colossalai|xtuner|swift|nemo"
     r"|torchtune|lightning|composer|fairseq-[a-z-]+|nnUNet(?:v2)?_[a-z]+|tgi"
@@ -207,7 +207,20 @@ def _settle(kinds: list[str], lines: list[str]) -> list[str]:
             settled[at] = _neighbour(kinds, at)
         elif kind == "notes" and at and settled[at - 1] == "yaml" and lines[at][:1] in (" ", "\t"):
             settled[at] = "yaml"
+        elif kind == "notes" and _left_out(lines[at]) and "python" in _before(settled, at):
+            settled[at] = "comment"
     return settled
+
+
+def _left_out(row: str) -> bool:
+    """Say whether a row stands for lines that were left out: `...`, `(...)`."""
+    text = row.strip(" \t()[]")
+    return len(text) >= 3 and not text.strip(".")
+
+
+def _before(kinds: list[str], at: int) -> tuple[str, ...]:
+    """Return the kind of the last row before `at` that is not blank."""
+    return tuple(kind for kind in kinds[:at] if kind != "blank")[-1:]
 
 
 def _neighbour(kinds: list[str], at: int) -> str:

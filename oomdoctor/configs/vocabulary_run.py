@@ -28,7 +28,7 @@ STATE_DICT = {
 }
 
 ROWS: tuple[tuple[str, Convert], ...] = (
-    ("zero_stage", parallel.zero_stage),
+    ("zero_stage actor_zero_stage critic_zero_stage", parallel.zero_stage),
     ("stage", meanings.stage),
     ("deepspeed", parallel.zero_file),
     ("fsdp sharding_strategy fsdp_sharding_strategy", parallel.fsdp_options),

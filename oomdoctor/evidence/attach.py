@@ -52,7 +52,10 @@ def locate(
     owned = {position: free.take_ending_in(index) for position, index in enumerate(places)}
     for position, index in enumerate(places):
         if owned[position] is None:
-            owned[position] = free.take_near(index) or quoted_code(document, index)
+            # a launcher prints its own traceback behind the message of the rank that failed
+            owned[position] = (
+                free.take_before(index) or quoted_code(document, index) or free.take_after(index)
+            )
     for position, index in enumerate(places):
         if owned[position] is None and failures[position].kind == "gpu-oom":
             owned[position] = free.take_of_a_peer(index)

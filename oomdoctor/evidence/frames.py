@@ -67,8 +67,13 @@ def frame_head(text: str) -> FrameHead | None:
         if found is not None:
             at = int(found["line"]) if found["line"] else None
             return FrameHead(found["path"], at, _bare(found["function"]), 0, "notebook")
-    if " in " not in text:
-        return None
+    return _other_head(text) if " in " in text else None
+
+
+def _other_head(text: str) -> FrameHead | None:
+    found = _beheaded().match(text) if '", line ' in text else None
+    if found is not None:
+        return FrameHead(found["path"], int(found["line"]), found["function"], 0, "plain")
     return _old_notebook_or_rich(text)
 
 
@@ -155,6 +160,14 @@ def _plain() -> re.Pattern[str]:
     return re.compile(
         r"(?P<indent>\s*)(?:> )?File [\"“](?P<path>[^\"”]+)[\"”](?=, line \d|,? in \S)"
         r"(?:, line (?P<line>\d{1,9}))?(?:,? in (?P<function>.+?))?\s*$"
+    )
+
+
+@cache
+def _beheaded() -> re.Pattern[str]:
+    """Match the first line of a paste that starts in the middle: `loss.py", line 3, in forward`."""
+    return re.compile(
+        r"(?P<path>[\w./\\\-]+\.py)\", line (?P<line>\d{1,9}), in (?P<function>[\w<>]+)\s*$"
     )
 
 

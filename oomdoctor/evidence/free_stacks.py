@@ -48,8 +48,8 @@ class FreeStacks:
             return None
         return self._take(own[at : at + 1])
 
-    def take_near(self, index: int) -> Stack | None:
-        """Take a stack that ended shortly before the line, else one that starts shortly after."""
+    def take_before(self, index: int) -> Stack | None:
+        """Take a stack that ended shortly before the line."""
         writer = self._writer(index)
         own = self._stacks.get(writer, [])
         at = bisect_left(self._ends.get(writer, []), index)
@@ -61,9 +61,13 @@ class FreeStacks:
                 break
             if stack.frames and (stack.ending is not None or gap <= _GAP_LINES):
                 before.append(stack)
-        taken = self._take(before)
-        if taken is not None:
-            return taken
+        return self._take(before)
+
+    def take_after(self, index: int) -> Stack | None:
+        """Take a stack that starts in the line or shortly after it."""
+        writer = self._writer(index)
+        own = self._stacks.get(writer, [])
+        at = bisect_left(self._ends.get(writer, []), index)
         after: list[Stack] = []
         for position in range(at, len(own)):
             stack = own[position]

@@ -207,7 +207,8 @@ MARKS: tuple[Mark, ...] = (
         " apply_gradients _resource_apply* _apply_dense* _apply_sparse* _distributed_apply",
         files="torch/optim/ amp/grad_scaler.py fused_adam cpu_adam bitsandbytes/optim/"
         " transformers/optimization.py galore_torch/",
-        calls="optimizer.step( optim.step( scaler.step( opt.step(",
+        calls="optimizer.step( optim.step( scaler.step( opt.step( exp_avg max_exp_avg"
+        " momentum_buffer",
         scoped=(("optim", "step"),),
     ),
     Mark(
@@ -225,7 +226,8 @@ MARKS: tuple[Mark, ...] = (
         " _get_per_token_logps* *_per_token_logps *criterion kl_div label_and_sample_*"
         " get_targets _get_targets* assign_targets*",
         files="/loss/ /losses/ _loss.py loss.py losses.py /loss_",
-        calls="cross_entropy( nll_loss( loss_fct( loss_fn( criterion( .loss_function( log_softmax(",
+        calls="cross_entropy( cross_entropy_loss( nll_loss( loss_fct( loss_fn( criterion("
+        " .loss_function( log_softmax(",
         weak=True,
     ),
     Mark("save", functions="_unshard_fsdp_state_params _unshard_params_summon", weak=True),

@@ -7,7 +7,7 @@ so reserved = allocated + unallocated whatever the pools hold (CUDACachingAlloca
 from __future__ import annotations
 
 from oomdoctor.facts.derivation import Inputs, Outcome, derives
-from oomdoctor.facts.derive_foreign import foreign_low
+from oomdoctor.facts.derive_foreign import foreign_low, shares_main_memory
 from oomdoctor.facts.segments import segment_bytes
 
 MIB = 1 << 20
@@ -184,9 +184,17 @@ def listed_twins(facts: Inputs) -> Outcome | None:
     return Outcome(same, "largest and mean listed process against this process")
 
 
-@derives("balance.outside", reads=("oom.capacity", "oom.free", "torch.reserved"))
-def outside(facts: Inputs) -> Outcome:
-    """Capacity - free - reserved: contexts, libraries and other processes together."""
+@derives(
+    "balance.outside",
+    reads=("oom.capacity", "oom.free", "torch.reserved", "oom.backend", "gpu.name"),
+)
+def outside(facts: Inputs) -> Outcome | None:
+    """Capacity - free - reserved: contexts, libraries and other processes together.
+
+    Where card and host share one memory, everything that runs lies outside: it tells nothing.
+    """
+    if shares_main_memory(facts):
+        return None
     keys = ("oom.capacity", "oom.free", "torch.reserved")
     rest = facts.whole(keys[0]) - facts.whole(keys[1]) - facts.whole(keys[2])
     return Outcome(max(0, rest), "capacity - free - reserved", facts.slack(*keys))

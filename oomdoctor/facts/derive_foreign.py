@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
+
 from oomdoctor.facts.derivation import Inputs, Outcome, derives
 
 CONTEXT_USUAL_HIGH = 1.5 * (1 << 30)
 CAPACITY_ALLOWANCE = 0.04
 BUDGET_ALLOWANCE = 0.2
+_APU_SIZES = (66 << 30, 180 << 30)
+"""No card of AMD's own memory has such a size, but for its chips that share the main memory."""
+
+
+def shares_main_memory(facts: Inputs) -> bool:
+    """Say whether the device is a part of a chip that uses the machine's main memory."""
+    if _shared_chip().search(facts.maybe_text("gpu.name") or "") is not None:
+        return True
+    capacity = facts.maybe_int("oom.capacity")
+    between = capacity is not None and _APU_SIZES[0] <= capacity <= _APU_SIZES[1]
+    return between and facts.maybe_text("oom.backend") == "hip"
+
+
+@cache
+def _shared_chip() -> re.Pattern[str]:
+    return re.compile(
+        r"jetson|\borin\b|\bthor\b|\bGB10\b|dgx spark|MI300A|strix|80[56]0S|gfx115|780M|890M",
+        re.IGNORECASE,
+    )
 
 
 @derives(

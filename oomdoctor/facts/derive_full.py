@@ -26,6 +26,12 @@ def _training_script() -> re.Pattern[str]:
     return re.compile(r"(?:^|[/_-])(?:train|finetun|fine_tun|sft|run_clm|pretrain)", re.IGNORECASE)
 
 
+@cache
+def _training_command() -> re.Pattern[str]:
+    """Match a program of its own whose subcommand trains: `ilab model train --gpus 1`."""
+    return re.compile(r"^\s*(?:\$ )?[a-z][\w-]*(?: model)? train(?= --?[a-z])", re.MULTILINE)
+
+
 @derives("gpu.most", reads=("gpu.name", *_CAPACITY))
 def most(facts: Inputs) -> Outcome:
     """The capacity as stated, else the largest memory that a card of that name comes with."""
@@ -78,7 +84,9 @@ def assumed_full(facts: Inputs) -> Outcome | None:
         return None
     if (facts.maybe_text("quant.kind") or "none") != "none":
         return None
-    if _training_script().search(facts.text("job.script")) is None:
+    script = facts.maybe_text("job.script")
+    trains = _training_script().search(script) if script else None
+    if trains is None and _training_command().search(facts.text("job.text")) is None:
         return None
     if _adapters().search(facts.text("job.text")) is not None:
         return None

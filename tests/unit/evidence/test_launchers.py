@@ -174,3 +174,20 @@ def test_the_word_of_time_about_a_killed_command_is_a_kill() -> None:
     document = clean(source_of_text("Command terminated by signal 9\n"))
 
     assert [failure.kind for failure in read_all(document).failures] == ["host-oom"]
+
+
+def test_the_launchers_traceback_does_not_displace_the_code_above_the_message() -> None:
+    text = """\
+    return torch._C._nn.cross_entropy_loss(input, target, weight, 1, ignore_index, 0.0)
+torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 9.14 GiB (GPU 1; 39.41 GiB \
+total capacity; 26.21 GiB already allocated; 5.86 GiB free; 31.99 GiB reserved in total by PyTorch)
+ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 1 (pid: 621)
+Traceback (most recent call last):
+  File "/opt/conda/bin/torchrun", line 33, in <module>
+    sys.exit(load_entry_point('torch==2.0.0', 'console_scripts', 'torchrun')())
+"""
+    failure = read_all(clean(source_of_text(text))).failures[0]
+    found = {fact.key: fact.value for fact in failure.facts}
+
+    assert found["run.phase"] == "loss"
+    assert "cross_entropy_loss" in str(found["trace.frame"])

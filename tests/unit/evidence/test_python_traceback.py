@@ -130,6 +130,31 @@ def test_arithmetic_that_stands_alone_before_the_message_is_a_stack_of_one(code:
     assert [frame.code for frame in stack.frames] == [code]
 
 
+@pytest.mark.parametrize(
+    ("code", "phase"),
+    [
+        ("denom = (exp_avg_sq.sqrt() / bias_correction2_sqrt).add_(eps)", "optimizer"),
+        ("state['exp_avg'] = torch.zeros_like(p)", "optimizer"),
+        ("return torch._C._nn.cross_entropy_loss(input, target, weight, 1, -100)", "loss"),
+    ],
+)
+def test_a_bare_line_of_a_library_tells_the_phase(code: str, phase: str) -> None:
+    document = document_of(f"    {code}\nCUDA out of memory.")
+    stack = quoted_code(document, 1)
+
+    assert stack is not None
+    assert {fact.key: fact.value for fact in facts_of(document, stack)}["run.phase"] == phase
+
+
+def test_a_paste_that_starts_within_a_frame_keeps_that_frame() -> None:
+    found = facts(
+        'fused/ce.py", line 108, in forward\n    grad = torch.zeros_like(x)\n'
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 17.37 GiB."
+    )
+
+    assert found["trace.frame"].value == "fused/ce.py:108 forward | grad = torch.zeros_like(x)"
+
+
 @pytest.mark.parametrize("text", ["total = 3 GiB - free", "    batch = 4", "rate = a / b"])
 def test_a_setting_or_a_sum_at_the_margin_is_no_code(text: str) -> None:
     assert quoted_code(document_of(f"{text}\nCUDA out of memory."), 1) is None

@@ -32,6 +32,21 @@ def test_a_training_script_without_adapter_trains_everything(
     assert made.value("train.full_finetune") is expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ilab model train --gpus 1 --model-path /m/llama-7b", True),
+        ("$ mytool train -c a.yaml", True),
+        ("ilab model train --gpus 1 --quantize-dtype nf4", None),
+        ("we train with one card", None),
+    ],
+)
+def test_a_command_whose_subcommand_trains_is_a_training_script(
+    text: str, expected: bool | None
+) -> None:
+    assert derive(book({"job.text": text})).value("train.full_finetune") is expected
+
+
 @pytest.mark.parametrize(("ranks", "known"), [(1, True), (8, False)])
 def test_sharding_over_one_rank_saves_nothing(ranks: int, *, known: bool) -> None:
     facts = {**COMMAND, "dist.kind": "fsdp1", "dist.world_size": ranks, "gpu.name": "A100"}
