@@ -106,6 +106,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "component creation attempt",
         "load weight end",
         "maximum concurrency for",
+        "try to allocate",
         "avail mem=",
         "avail_mem=",
         "mem_fraction_static=",
@@ -131,6 +132,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "engine_says": (
         "memory utilization",
         "on startup",
+        "lower your batch",
         "sampler",
         "gpu_memory_utilization",
         "max_num_seqs",

@@ -119,6 +119,9 @@ COUNTS = (
     Pattern("serve.tensor_parallel", "tensor_parallel_size=", rf"parallel_size={COUNT}"),
     Pattern("serve.prefill_tokens", "prefill tokens", rf"{COUNT} prefill tokens"),
     Pattern("serve.prefill_tokens", "max_prefill_tokens=", rf"max_prefill_tokens={COUNT}"),
+    Pattern("serve.pool_asked", "try to allocate", rf"\bTry to allocate {COUNT} tokens"),
+    Pattern("serve.pool_free", "able tokens: ", rf"\bAva\w+able tokens: {COUNT}"),
+    Pattern("serve.pool_free", "available_size()=", rf"available_size\(\)={COUNT}"),
     Pattern("serve.total_tokens", "total tokens with", rf"handle {COUNT} total tokens"),
     Pattern("serve.total_tokens", "max_total_tokens=", rf"handle `max_total_tokens={COUNT}"),
 )

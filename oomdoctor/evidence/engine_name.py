@@ -143,13 +143,21 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 def read(document: Document) -> Reading:
     """Return the engine and the buffer that failed."""
+    lines = haystack_of(document).lines_with(GGML)
     facts = [
-        *_first("serve.engine", ENGINES, document),
+        *(tuple(_first("serve.engine", ENGINES, document)) or _writer(document, lines)),
         *_first("serve.failed_buffer", _buffers(document), document),
     ]
-    lines = haystack_of(document).lines_with(GGML)
     facts += [flag("serve.ggml", document.quote(document.lines[at])) for at in lines[:1]]
     return Reading(facts=tuple(facts))
+
+
+def _writer(document: Document, ggml: Sequence[int]) -> Iterator[Fact]:
+    """Yield the engine whose service wrote the lines of ggml: `node ollama[4504]: ggml_...`."""
+    for line in (document.lines[at] for at in ggml):
+        if _compiled(r"\bollama\b").search(line.stream):
+            yield derived("serve.engine", "ollama", document.quote(line), source=SOURCE)
+            return
 
 
 def _buffers(document: Document) -> Sequence[Word]:

@@ -8,6 +8,7 @@
     Not enough memory to handle 4096 prefill tokens. You need to decrease ...       token-budget
     WARNING: Requested buffer size (4294967296) exceeds device max_buffer_size ...  buffer-limit
     gpu VRAM usage didn't recover within timeout                                    not-recovered
+    RuntimeError: Decode out of memory. Try to lower your batch size.                   pool-full
 
 Rules ask for a name, not for a text: `matches(serve.says, 'no-cache-blocks')`.
 """
@@ -39,6 +40,7 @@ STATEMENTS = (
         "kv cache",
         r"KV cache is needed, which is larger than|tokens that can be stored in KV cache",
     ),
+    Pattern("pool-full", "lower your batch", r"(?:Prefill|Decode) out of memory\. Try to lower"),
     Pattern("sampler-warmup", "sampler", r"warming up (?:the )?sampler with \d+ dummy requests"),
     Pattern(
         "share-not-free",
@@ -120,6 +122,7 @@ STATEMENTS = (
 ANCHORS = (
     "memory utilization",
     "on startup",
+    "lower your batch",
     "sampler",
     "gpu_memory_utilization",
     "max_num_seqs",

@@ -280,7 +280,7 @@ def _worked(work: WorkLines, first: Event, second: Event) -> bool:
 
 
 def _repeats(document: Document, events: list[Event], work: WorkLines) -> Iterator[Fact]:
-    """Yield whether a process met its limit again with the very same bytes allocated."""
+    """Yield whether a process met its limit again with the very same bytes allocated, if any."""
     last: dict[tuple[str, object], Event] = {}
     verdict: tuple[bool, tuple[Event, Event]] | None = None
     for event in events:
@@ -290,7 +290,8 @@ def _repeats(document: Document, events: list[Event], work: WorkLines) -> Iterat
         held = last.get(key)
         last[key] = event
         if held is not None and not (verdict and verdict[0]):
-            same = _text(held.failure, "torch.allocated") == _text(event.failure, "torch.allocated")
+            bytes_held = {_text(one.failure, "torch.allocated") for one in (held, event)}
+            same = len(bytes_held) == 1 and bytes_held != {0}
             verdict = (same and _worked(work, held, event), (held, event))
     if verdict:
         quotes = [one.failure.line_quote for one in verdict[1]]

@@ -24,10 +24,10 @@ from oomdoctor.model.core import Failure
 from oomdoctor.units import parse_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from oomdoctor.evidence.squeeze import Run
-    from oomdoctor.model.core import Fact
+    from oomdoctor.model.core import Fact, LogLine
 
 _KEYS = {
     "requested": "oom.requested",
@@ -61,6 +61,8 @@ _NO_CAP_BYTES = 2**60
 """cudaMallocAsync prints 2^64 - 1 bytes as the limit where none is set."""
 
 _LOOK_BACK = 400
+_PRINTED_LINES = 12
+_OPENING, _CLOSING = ("(", "[", "{", ","), (")", "]", "}")
 _AROUND = 300
 _PLAIN_END = r"[.!]?(?:['\")\]]*\s*$|\s+[^a-z])"
 _PLAIN_START = r"(?:^|(?:Error|Exception|error|exception)\(?['\"]?\s*:?\s*['\"]?|[\]:|>-]\s*)$"
@@ -146,10 +148,28 @@ def _event(run: Run, head: re.Match[str], found: list[Clause]) -> Event:
         order=line.number,
         line_quote=quote,
         facts=(*facts, *_absurd(run, found, facts)),
-        rank=line.rank,
+        rank=_rank(run.document.lines, run.index_at(at)),
         stamp=line.stamp,
     )
     return Event(failure=failure, first=run.index_at(at), last=run.index_at(max(at, end - 1)))
+
+
+def _rank(lines: Sequence[LogLine], index: int) -> int | None:
+    """Return the rank of a line; a module that was printed over several lines hides it.
+
+    [RANK 6] [E] Error with args ('down_proj', Linear(
+      (lora): LoraLayer()
+    )): CUDA out of memory. ...
+    """
+    line = lines[index]
+    if line.rank is not None or not line.text.startswith(_CLOSING):
+        return line.rank
+    for above in reversed(lines[max(0, index - _PRINTED_LINES) : index]):
+        if above.rank is not None:
+            return above.rank if above.text.rstrip().endswith(_OPENING) else None
+        if not above.text.startswith((" ", "\t", *_CLOSING)):
+            return None
+    return None
 
 
 def _identity(run: Run, head: re.Match[str], found: list[Clause], end: int) -> Iterator[Fact]:

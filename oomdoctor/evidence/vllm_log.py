@@ -17,6 +17,7 @@
       GB.                                                                         (SGLang)
     KV Cache is allocated. #tokens: 400000, K size: 24.4 GB, V size: 24.4 GB
     max_total_num_tokens=91000, chunked_prefill_size=8192, ..., context_len=32768
+    Try to allocate 96 tokens.  Available tokens: 1024  ... available_size()=1024
     Not enough memory to handle 16000 total tokens with 4096 prefill tokens.      (TGI)
     [MemUsageChange] Allocated 4.53 GiB for max tokens in paged KV cache (39576). (TensorRT-LLM)
 
@@ -56,6 +57,7 @@ ANCHORS = (
     "component creation attempt",
     "load weight end",
     "maximum concurrency for",
+    "try to allocate",
     "avail mem=",
     "avail_mem=",
     "mem_fraction_static=",

@@ -8,6 +8,7 @@ from oomdoctor.facts import (
     derive_lint_adapters,
     derive_lint_checks,
     derive_lint_loop,
+    derive_lint_loss,
     derive_lint_memory,
     derive_lint_precision,
     derive_lint_setup,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 STEPS = (
     *derive_lint_training.STEPS,
     *derive_lint_memory.STEPS,
+    *derive_lint_loss.STEPS,
     *derive_lint_adapters.STEPS,
     *derive_lint_loop.STEPS,
     *derive_lint_precision.STEPS,

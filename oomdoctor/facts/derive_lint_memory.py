@@ -189,28 +189,6 @@ def whole_script(facts: Inputs) -> Outcome | None:
     return Outcome(value=True, source="the script freezes nothing", guess=True)
 
 
-@derives("loss.used", reads=("loss.impl", "job.framework", "job.task", "env.trl", _SETTINGS))
-def loss_used(facts: Inputs) -> Outcome | None:
-    """The stated loss; else TRL's chunked (1.8) or fused one (1.16), Unsloth's, or the full one."""
-    framework = facts.maybe_text("job.framework")
-    stated = facts.settled("loss.impl")
-    if stated not in (None, "full"):
-        return Outcome(stated, "loss of the config")
-    if framework == "unsloth":
-        return Outcome("fused", "Unsloth fuses head and loss", guess=True)
-    tasks = ("sft", "dpo", "kto", "grpo", None)
-    if framework == "trl" and facts.maybe_text("job.task") in tasks:
-        used = facts.text("env.trl")
-        if at_least(used, (1, 8)):
-            how = "fused" if at_least(used, (1, 16)) else "chunked"
-            return Outcome(how, f"loss of TRL {used}")
-    if re.search(r"^kernel_config\.", facts.glance(_SETTINGS), re.MULTILINE):
-        return None  # kernels of LLaMA-Factory's newer form, some of which fuse the loss
-    if framework in _TRAINERS or stated == "full":
-        return Outcome("full", "the plain loss of transformers")
-    return None
-
-
 @cache
 def _elsewhere() -> re.Pattern[str]:
     keys = (
@@ -293,7 +271,6 @@ STEPS = (
     by_name,
     dtype,
     dtype_default,
-    loss_used,
     recipe,
     *SHARDING,
     split,

@@ -196,6 +196,8 @@ ROWS = (
     size("serve.kv_needed", "KV cache that one request of full length needs, by the engine."),
     count("serve.kv_tokens", "Tokens that the KV cache holds, by the engine."),
     size("serve.graphs", "Memory of captured CUDA graphs that the engine printed."),
+    count("serve.pool_asked", "Tokens of its own pool that the engine asked for when it ran out."),
+    count("serve.pool_free", "Tokens that its pool had left then."),
     count("serve.kv_blocks", "Number of KV blocks that the engine printed."),
     count("vision.max_pixels", "Pixel limit per image.", closed_by=C),
     count("vision.image_pixels", "Pixels of one input image."),

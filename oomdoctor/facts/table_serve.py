@@ -37,7 +37,7 @@ ROWS = (
         "What the engine states, by short names, one per line: no-cache-blocks,"
         " request-exceeds-cache, sampler-warmup, share-not-free, profile-disturbed, image-profile,"
         " raise-static-pool, lower-static-pool, cards-unequal, token-budget, server-warmup,"
-        " buffer-limit, not-recovered, weights-exceed-device, arena-limit; or nothing.",
+        " buffer-limit, not-recovered, weights-exceed-device, arena-limit, pool-full; or nothing.",
     ),
     boolean("serve.ggml", "ggml works in the engine: llama.cpp, or a program built on it."),
     enum(

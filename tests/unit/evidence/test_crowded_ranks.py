@@ -47,6 +47,8 @@ def test_processes_of_far_numbers_are_no_siblings() -> None:
     "line",
     [
         "[09/17/2025-21:24:19] [TRT-LLM] [RANK 2] [E] {message}",
+        "[RANK 2] [E] Error with args ('up', Linear(\n  (lora): LoraLayer()\n)): {message}",
+        "[RANK 2] [E] Error with args [\n  'up',\n  Linear(),\n]: {message}",
         (
             "Loading weights:  94%|####| 72/76 [00:01<00:00, 33.1it/s]"
             "[09/17/2025-21:24:18] [TRT-LLM] [RANK 2] [E] {message} [...]"
@@ -57,3 +59,9 @@ def test_the_rank_of_tensorrt_llm_is_read(line: str) -> None:
     document = clean(source_of_text(line.format(message=MESSAGE.format(gpu=0))))
 
     assert [failure.rank for failure in torch_oom.read(document).failures] == [2]
+
+
+def test_a_line_that_closes_what_no_rank_opened_has_no_rank() -> None:
+    text = f"[RANK 2] [I] loaded\n  (lora): LoraLayer()\n)): {MESSAGE.format(gpu=0)}"
+
+    assert [one.rank for one in torch_oom.read(clean(source_of_text(text))).failures] == [None]

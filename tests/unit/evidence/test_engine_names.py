@@ -23,6 +23,17 @@ def test_a_native_diffusion_tool_is_no_engine_of_language_models(line: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("writer", "engine"), [("ollama[77]", "ollama"), ("koboldd[77]", None), ("kernel", None)]
+)
+def test_the_service_that_writes_the_lines_of_ggml_names_the_engine(
+    writer: str, engine: str | None
+) -> None:
+    line = f"Jan 02 03:04:05 box {writer}: ggml_gallocr_reserve_n: failed to allocate CUDA0 buffer"
+
+    assert values(read_text(engine_name, line)).get("serve.engine") == engine
+
+
+@pytest.mark.parametrize(
     ("buffer", "before"),
     [("run", "llama_new_context_with_model: kv self size  = 512.00 MB"), (None, "loading 7B")],
 )

@@ -26,6 +26,7 @@ NOT_A_WORD = (
     "ValueError: Cannot auto-fit max_model_len: not enough GPU memory available to serve even a"
     " single token. Try increasing `gpu_memory_utilization`."
 )
+POOL_FULL = "RuntimeError: Prefill out of memory. Try to lower your batch size."
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,7 @@ NOT_A_WORD = (
         (UNBALANCED, "cards-unequal"),
         (STATE_BLOCKS, "request-exceeds-cache"),
         (NOT_A_WORD, "no-cache-blocks"),
+        (POOL_FULL, "pool-full"),
     ],
 )
 def test_a_refusal_of_an_engine_is_a_failure_and_has_a_name(text: str, says: str) -> None:

@@ -39,6 +39,14 @@ def test_other_bytes_at_the_second_failure_are_no_repeat() -> None:
     assert facts == {"oom.events": 2, "oom.repeats_same_allocated": False}
 
 
+def test_two_refusals_of_a_process_that_holds_nothing_leave_nothing_over() -> None:
+    message = MESSAGE.format(allocated="0.00").replace("0.00 GiB", "0 bytes")
+
+    facts = facts_of(">>> x = f()", message, ">>> x = g()", message)
+
+    assert facts == {"oom.events": 2, "oom.repeats_same_allocated": False}
+
+
 def test_failed_ranks_are_counted_once_each() -> None:
     message = MESSAGE.format(allocated="6.10")
 

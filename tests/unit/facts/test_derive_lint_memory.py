@@ -27,6 +27,7 @@ def value(key: str, facts: Values, *, closes: tuple[str, ...] = ()) -> object:
 
 
 TRL: Values = {"job.framework": "trl", "env.transformers": "5.24.0"}
+PLAIN_LOSS = "transformers/loss/loss_utils.py:46 fixed_cross_entropy | loss = cross_entropy("
 
 
 @pytest.mark.parametrize(
@@ -82,6 +83,9 @@ def test_a_default_decides_only_where_no_dtype_is_given(settings: str, expected:
         ({"job.framework": "trl", "env.trl": "1.16.0", "job.task": "dpo"}, "fused"),
         ({"job.framework": "trl", "env.trl": "1.16.0", "job.task": "reward"}, "full"),
         ({"job.framework": "unsloth"}, "fused"),
+        ({"job.framework": "trl", "job.task": "sft"}, None),
+        ({"job.framework": "trl", "trace.stack": PLAIN_LOSS}, "full"),
+        ({"loss.impl": "liger", "trace.stack": PLAIN_LOSS}, "liger"),
         ({"job.framework": "llamafactory"}, "full"),
         ({"job.framework": "llamafactory", "loss.impl": "liger"}, "liger"),
         ({"job.framework": "llamafactory", "job.settings": "kernel_config.name = auto"}, None),
