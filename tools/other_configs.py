@@ -125,6 +125,10 @@ OTHERS: dict[str, Entry] = {
             tie_word_embeddings=True,
         ),
     ),
+    "google/flan-ul2": (
+        *("T5ForConditionalGeneration", "seq2seq", 19591209984),
+        _t5("t5", (4096, 16384, 256, 16, 32), 32128, feed_forward_proj="gated-silu"),
+    ),
     "google/long-t5-tglobal-base": (
         *("LongT5ForConditionalGeneration", "seq2seq", 247587456),
         _t5("longt5", (768, 2048, 64, 12, 12), 32128, encoder_attention_type="transient-global"),

@@ -132,7 +132,6 @@ DOORS: dict[str, tuple[str, ...]] = {
     "engine_says": (
         "memory utilization",
         "on startup",
-        "lower your batch",
         "sampler",
         "gpu_memory_utilization",
         "max_num_seqs",
@@ -152,6 +151,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "smaller than requested",
         "exceeded max size",
         "auto-fit max_model_len",
+        "lower your batch",
         "capacity is unbalanced",
     ),
     "ggml_log": (

@@ -122,7 +122,6 @@ STATEMENTS = (
 ANCHORS = (
     "memory utilization",
     "on startup",
-    "lower your batch",
     "sampler",
     "gpu_memory_utilization",
     "max_num_seqs",
@@ -142,6 +141,7 @@ ANCHORS = (
     "smaller than requested",
     "exceeded max size",
     "auto-fit max_model_len",
+    "lower your batch",
     "capacity is unbalanced",
 )
 

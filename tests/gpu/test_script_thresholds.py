@@ -64,7 +64,11 @@ class Trials:
         return self.at(dict(ask.values), repeat=ask.repeat)
 
     def at(self, values: dict[str, Value], *, repeat: int) -> TrialResult:
-        environment = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "0"}
+        environment = {
+            # with several cards `Trainer` would take all of them, which TRL refuses
+            **{"CUDA_VISIBLE_DEVICES": "0", "OMP_NUM_THREADS": "1"},
+            **{"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "0"},
+        }
         command = replace(self.template.at(values), environment=environment)
         spec = TrialSpec(
             values=values, command=command, cap_bytes=self.cap_bytes, seconds=600.0, repeat=repeat
