@@ -66,8 +66,10 @@ class Trials:
     def at(self, values: dict[str, Value], *, repeat: int) -> TrialResult:
         environment = {
             # with several cards `Trainer` would take all of them, which TRL refuses
-            **{"CUDA_VISIBLE_DEVICES": "0", "OMP_NUM_THREADS": "1"},
-            **{"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "0"},
+            "CUDA_VISIBLE_DEVICES": "0",
+            "OMP_NUM_THREADS": "1",
+            "HF_HUB_OFFLINE": "1",
+            "TOKENIZERS_PARALLELISM": "0",
         }
         command = replace(self.template.at(values), environment=environment)
         spec = TrialSpec(
