@@ -92,9 +92,13 @@ def completed(rows: list[Row]) -> list[Row]:
     return made
 
 
+_COUNTED = frozenset(("FluxTransformer2DModel",))
+"""Only the parameters of these are known here."""
+
+
 def configs(rows: list[Row]) -> dict[str, Row]:
     """Return the config of each model of the table, by name."""
-    return {row["name"]: _config(row) for row in rows}
+    return {row["name"]: _config(row) for row in rows if row["architecture"] not in _COUNTED}
 
 
 def _config(row: Row) -> Row:

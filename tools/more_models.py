@@ -186,7 +186,21 @@ _SHAPED: dict[str, tuple[str, bool, int, tuple[int, ...]]] = {
     ),
 }
 _MAX = {"cerebras/Cerebras-GPT-111M": 2048, "distilbert/distilgpt2": 1024}
+_COUNTED: tuple[Row, ...] = (
+    {
+        "name": "FLUX.1 transformer",
+        "architecture": "FluxTransformer2DModel",
+        "kind": "diffusion",
+        "params": 11_901_408_320,
+    },
+)
+"""Models of which only the parameters are known here."""
+
 MORE_ALIASES: dict[str, tuple[str, ...]] = {
+    "FLUX.1 transformer": (
+        *("black-forest-labs/FLUX.1-dev", "black-forest-labs/FLUX.1-schnell"),
+        *("flux-dev", "flux-schnell"),
+    ),
     "Qwen/Qwen3-4B": ("Qwen/Qwen3-4B-Instruct-2507", "Qwen/Qwen3-4B-Thinking-2507"),
     "Qwen/Qwen3-30B-A3B": (
         "Qwen/Qwen3-30B-A3B-Instruct-2507",
@@ -256,7 +270,7 @@ MORE_ALIASES: dict[str, tuple[str, ...]] = {
 
 def more_rows() -> list[Row]:
     """Return the rows of these models for the table; `config` where a whole one stands here."""
-    rows: list[Row] = []
+    rows: list[Row] = [dict(row) for row in _COUNTED]
     for name, (architecture, tied, params, shape) in _SHAPED.items():
         row: Row = {"name": name, "architecture": architecture, "kind": "causal-lm", "tied": tied}
         row |= dict(zip(_KEYS, shape, strict=True))
