@@ -4,6 +4,7 @@ trainable params: 4,194,304 || all params: 6,742,609,920 || trainable%: 0.0622  
 Number of trainable parameters = 1,235,814,400                                        (HF)
 Total parameters: 355,469,312 (355,469,312 trainable)                                 (ParlAI)
 num. model params: 355,469,312 (num. trained: 355,469,312)                            (fairseq)
+Trainable parameters = 41,943,040 of 7,657,558,016 (0.55% trained)                  (Unsloth)
 8.0 B     Total params                                                             (Lightning)
 """
 
@@ -35,6 +36,7 @@ def _both() -> re.Pattern[str]:
         rf"trainable params: (?P<t1>{number}) \|\| all params: (?P<a1>{number})"
         rf"|[Tt]otal (?:number of )?param(?:eter)?s: (?P<a2>{number}) \((?P<t2>{number}) trainable"
         rf"|num\. (?:shared )?model params: (?P<a3>{number}) \(num\. trained: (?P<t3>{number})\)"
+        rf"|\bTrainable parameters = (?P<t5>{number}) ?(?:of|/) ?(?P<a5>{number})(?![\d,.])"
         rf"|Number of trainable parameters\s*[=:]\s*(?P<t4>{number})(?![\d,.])"
         rf"|[Tt]otal (?:number of )?param(?:eter)?s\s*[:=]\s*(?P<a4>{number})(?![\d,.])"
     )
@@ -62,7 +64,7 @@ def _facts_of(document: Document, line: LogLine) -> Iterator[Fact]:
     if told is not None:
         quote = document.quote(line, *told.span())
         for mark, key in (("a", "model.params_printed"), ("t", "train.params_printed")):
-            digits = next((told[f"{mark}{n}"] for n in "1234" if told[f"{mark}{n}"]), None)
+            digits = next((told[f"{mark}{n}"] for n in "12345" if told[f"{mark}{n}"]), None)
             number = int(digits.replace(",", "")) if digits else 0
             if FEWEST <= number <= MOST:
                 yield stated(key, number, quote)

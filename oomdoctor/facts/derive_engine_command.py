@@ -1,8 +1,9 @@
-"""What the commands of llama.cpp, ollama and TGI say, where neither log nor config stated it.
+"""What engines' commands say of their settings, where neither log nor config stated it.
 
 llama-server -m some-q4.gguf -c 32768 -np 4 -ngl 99 -fa on -ctk q8_0 -ub 1024 -ts 3,1
 OLLAMA_NUM_PARALLEL=4 OLLAMA_KV_CACHE_TYPE=q8_0 ollama serve         PARAMETER num_ctx 16384
 text-generation-launcher --max-batch-prefill-tokens 8192 --max-total-tokens 16384 --num-shard 2
+benchmark.py -m llama_7b --batch_size "8" --input_output_len "2048,512"              TensorRT-LLM
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ _TGI = {
     "serve.total_tokens": rf"(?:--)?max[-_]batch[-_]total[-_]tokens{_NUMBER}",
     "serve.max_len": rf"(?:--)?max[-_]total[-_]tokens{_NUMBER}",
     "serve.tensor_parallel": rf"(?:--)?num[-_]shard{_NUMBER}",
+}
+_LENGTHS = r"input_output_len[ =:\"']{1,3}"
+_TENSORRT = {
+    "train.seq_len": rf"--{_LENGTHS}(?P<n>\d+),\d",
+    "gen.max_new_tokens": rf"--{_LENGTHS}\d+,(?P<n>\d+)",
 }
 _TYPE = (
     r"(?:--cache-type-k|-ctk|OLLAMA_KV_CACHE_TYPE|type_k)[ =:\"']{1,3}"
@@ -82,6 +88,7 @@ def context(facts: Inputs) -> Outcome | None:
 STEPS = (
     *(_counted(key, pattern, LOCAL) for key, pattern in _COUNTS.items()),
     *(_counted(key, pattern, ("tgi",)) for key, pattern in _TGI.items()),
+    *(_counted(key, pattern, ("tensorrt-llm",)) for key, pattern in _TENSORRT.items()),
     _worded("serve.kv_type", _TYPE),
     _worded("serve.tensor_split", _SPLIT),
     context,

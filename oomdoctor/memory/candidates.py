@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _KEYS = {
     "seq": "train.seq_len",
+    "new": "gen.max_new_tokens",
     "seen": "data.tokens_seen",
     "longest": "train.longest_row",
     "vocab": "model.vocab",
@@ -66,6 +67,8 @@ TEMPLATES = (
     Template("hidden", (*_TOKENS, "qkv"), _HALF, "queries, keys and values together"),
     Template("kv", (*_TOKENS, "kv_heads", "head_dim"), _HALF, "keys or values of one layer"),
     Template("kv", ("2", "layers", *_TOKENS, "kv_heads", "head_dim"), _HALF, "key/value cache"),
+    Template("kv", ("batch", "reach", "kv_heads", "head_dim"), (2,), "keys or values of one layer"),
+    Template("kv", ("2", "batch", "reach", "kv_heads", "head_dim"), (2,), "cache of one layer"),
     Template("mlp", (*_TOKENS, "intermediate"), _HALF, "feed-forward activations"),
     Template("mlp", ("2", *_TOKENS, "intermediate"), _HALF, "gate and up projections together"),
     Template("attention", ("batch", "heads", "seq", "seq"), (4, 2, 1), "attention scores"),
@@ -139,6 +142,9 @@ def dimensions(book: FactBook) -> Dimensions:
     if {"heads", "head_dim"} <= sizes.keys():
         kv_heads = sizes.setdefault("kv_heads", sizes["heads"])
         sizes["qkv"] = (sizes["heads"] + 2 * kv_heads) * sizes["head_dim"]
+    if {"seq", "new"} <= sizes.keys():
+        sizes["reach"] = sizes["seq"] + sizes["new"]
+        keys |= {"reach": "gen.max_new_tokens"}
     if sizes.get("tensor_ranks", 1) > 1 and "vocab" in sizes:
         step = _VOCABULARY_STEP * sizes["tensor_ranks"]
         sizes["vocab_shard"] = -(-sizes["vocab"] // step) * _VOCABULARY_STEP

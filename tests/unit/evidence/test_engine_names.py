@@ -78,3 +78,19 @@ def test_the_mark_of_a_workflow_that_failed_names_its_program() -> None:
     text = "!!! Exception during processing !!! Allocation on device"
 
     assert values(read_text(engine_name, text))["serve.engine"] == "diffusion-ui"
+
+
+@pytest.mark.parametrize(
+    ("frame", "buffer"),
+    [
+        ("batch_manager::RuntimeBuffers::create(int, int) + 88", "compute"),
+        ("batch_manager::kv_cache_manager::KVCacheManager::allocatePools(bool) + 12", "cache"),
+        ("runtime::BufferManager::gpu(nvinfer1::Dims64) + 5", None),
+    ],
+)
+def test_a_frame_of_tensorrt_llm_names_the_buffer_that_failed(
+    frame: str, buffer: str | None
+) -> None:
+    text = f"[TensorRT-LLM][ERROR] out of memory\n2       0x7f00 tensorrt_llm::{frame}"
+
+    assert values(read_text(engine_name, text)).get("serve.failed_buffer") == buffer

@@ -21,6 +21,8 @@ from oomdoctor.evidence.source import source_of_text
         ("Total parameters: 355,469,312 (355,000,000 trainable)", 355469312, 355000000),
         ("num. model params: 355,469,312 (num. trained: 1,469,312)", 355469312, 1469312),
         ("  Number of trainable parameters = 1,235,814,400", None, 1235814400),
+        ("Trainable parameters = 41,943,040 of 8,072,204,288 (0.5%)", 8072204288, 41943040),
+        ("Trainable parameters = 41,943,040/8,072,204,288 (0.5%)", 8072204288, 41943040),
         ("8.0 B     Total params", 8000000000, None),
         ("params: 12", None, None),
     ],

@@ -40,6 +40,8 @@ def derived(*given: str) -> FactBook:
         ("text-generation-launcher --max-batch-total-tokens=9000", "serve.total_tokens", 9000),
         ("text-generation-launcher --max-total-tokens 5000", "serve.max_len", 5000),
         ("text-generation-launcher --num-shard 2", "serve.tensor_parallel", 2),
+        ("tensorrt_llm bench --input_output_len '1024,256'", "train.seq_len", 1024),
+        ("tensorrt_llm bench --input_output_len '1024,256'", "gen.max_new_tokens", 256),
     ],
 )
 def test_a_command_states_the_engine_s_settings(job: str, key: str, value: Value) -> None:
