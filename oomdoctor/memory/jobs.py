@@ -68,6 +68,7 @@ def completed(book: FactBook) -> FactBook:
 def _steps() -> tuple[Derivation, ...]:
     from oomdoctor.facts import (
         derive_lint_dist,
+        derive_lint_loss,
         derive_lint_memory,
         derive_lint_precision,
         derive_lint_setup,
@@ -76,6 +77,7 @@ def _steps() -> tuple[Derivation, ...]:
 
     return (
         *derive_lint_memory.STEPS,
+        *derive_lint_loss.STEPS,
         *derive_lint_setup.STEPS,
         *derive_lint_precision.STEPS,
         *derive_lint_training.STEPS,

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.facts import (
     derive_lint_adapters,
     derive_lint_dist,
+    derive_lint_loss,
     derive_lint_memory,
     derive_lint_precision,
     derive_lint_setup,
@@ -256,6 +257,7 @@ _HOST_SHARES = (
 
 STEPS = (
     *derive_lint_memory.STEPS,
+    *derive_lint_loss.STEPS,
     *derive_lint_adapters.STEPS,
     *derive_trained.STEPS,
     *derive_lint_setup.STEPS,
