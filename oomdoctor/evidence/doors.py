@@ -157,6 +157,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "ggml_log": (
         "buffer size",
         "mib free",
+        "_init: found ",
         "layers to gpu",
         "n_ctx",
         "flash_attn",

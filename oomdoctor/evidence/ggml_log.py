@@ -1,5 +1,6 @@
 """What llama.cpp and programs built on it print: devices, layers, buffers, context, prompt cache.
 
+    ggml_cuda_init: found 1 CUDA devices:
     Device 0: NVIDIA GeForce RTX 3060, compute capability 8.6, VMM: yes
     llama_model_load_from_file_impl: using device CUDA0 (NVIDIA GeForce RTX 3060) - 11228 MiB free
     load_tensors: offloaded 29/33 layers to GPU
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 ANCHORS = (
     "buffer size",
     "mib free",
+    "_init: found ",
     "layers to gpu",
     "n_ctx",
     "flash_attn",
@@ -60,6 +62,7 @@ _DEVICE = (
 )
 _AFTER_WEIGHTS = ("gallocr", "compute buffer", "kv cache", "in function")
 _COUNTS = (
+    (r"ggml_\w*init: found (?P<n>\d+) \w+ devices\b", "gpu.count", 1),
     (r"offloaded (?P<n>\d+)/\d+ layers to GPU", "serve.gpu_layers", 0),
     (r"offloaded \d+/(?P<n>\d+) layers to GPU", "serve.model_layers", 1),
     (r"\bn_ctx\s+= (?P<n>\d+)", "serve.max_len", 1),

@@ -61,6 +61,13 @@ def framework(facts: Inputs) -> Outcome | None:
     return None if named is None else Outcome(named, "files and processes that the log names")
 
 
+@derives("serve.devices", reads=("gpu.count", "serve.ggml"))
+def devices(facts: Inputs) -> Outcome | None:
+    """An engine on ggml that sees a single card has no other to put layers on."""
+    alone = facts.whole("gpu.count") == 1 and facts.flag("serve.ggml")
+    return Outcome(1, "a single card is visible") if alone else None
+
+
 @derives("serve.engine", reads=("job.framework", "serve.ggml", "job.text"))
 def engine(facts: Inputs) -> Outcome | None:
     """The framework of the config, the words of the job, or the lines of ggml."""
@@ -106,4 +113,4 @@ def says(facts: Inputs) -> Outcome:
     return Outcome("nothing", "no statement of a serving engine in the log")
 
 
-STEPS = (framework, engine, at_load, flash_attention, says)
+STEPS = (framework, devices, engine, at_load, flash_attention, says)

@@ -53,6 +53,9 @@ _IN_MESSAGE = (
     *("oom.requested", "oom.capacity", "oom.free", "oom.allowed", "oom.other_allocations"),
     *("oom.request_fits_free", "oom.shortfall", "torch.allocated", "torch.reserved"),
 )
+_OF_DEVICE = ("oom.capacity", "oom.free")
+_OF_MESSAGE = ("oom.", "torch.allocated", "torch.reserved")
+_OF_TORCH = ("oom.", "torch.", "growth.")
 _OF_OTHER_ALLOCATORS = ("xla.", "tf.")
 _OF_ENGINES = "serve."
 _OF_GGML = frozenset(
@@ -70,13 +73,23 @@ def is_known(book: FactBook, key: str) -> bool:
     return fact is not None and fact.origin.value != "assumed"
 
 
+def is_of_another_writer(book: FactBook) -> bool:
+    """Say whether an engine or another library wrote the message, which has figures of its own."""
+    if book.value("oom.form") == "engine":
+        return True
+    return book.value("oom.library") not in (None, "torch", "other")
+
+
 def is_moot(book: FactBook, key: str) -> bool:
     """Say whether asking for a fact is in vain: the message was given, or has another writer.
 
     A message with what was asked for, what lives and what is left has all that this allocator
     prints. What XLA, TensorFlow or an engine built on ggml plans tells nothing about a failure of
-    PyTorch's allocator, and no engine's plan about a job that trains.
+    PyTorch's allocator, and no engine's plan about a job that trains. An engine's own message has
+    none of PyTorch's figures; the driver can still tell what the device has.
     """
+    if key.startswith(_OF_MESSAGE) and key not in _OF_DEVICE and is_of_another_writer(book):
+        return True
     of_metal = book.value("oom.backend") == "mps" and key == "torch.reserved_unallocated"
     if key in _IN_MESSAGE or of_metal:
         whole = is_known(book, "oom.requested") and is_known(book, "torch.allocated")
@@ -104,4 +117,5 @@ def fallbacks(
         )
         for fact, command, cost, meaning in FALLBACKS
         if fact not in facts and command not in commands and not is_known(book, fact)
+        if not (fact.startswith(_OF_TORCH) and is_of_another_writer(book))
     ]

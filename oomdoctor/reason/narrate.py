@@ -30,6 +30,7 @@ _UPPER_BOUNDS = ("_high",)
 # Facts of kind ratio that are no shares: a rate of 2e-05 is not "0 %".
 _PLAIN_NUMBERS = frozenset(
     (
+        "host.victim_pid",
         "train.learning_rate",
         "train.max_grad_norm",
         "train.weight_decay",
@@ -84,13 +85,17 @@ def _only_told(event: Failure | None) -> str:
 
 
 def says(rule: Rule, facts: Mapping[str, Fact]) -> str:
-    """Fill the rule's verdict sentence with printed facts; its title where one is missing."""
+    """Fill the rule's verdict sentence with printed facts; its title where one is missing.
+
+    A clause in brackets is left out where one of its own is missing.
+    """
     plain = rule.title if rule.title.endswith((".", "?", "!")) else f"{rule.title}."
     if rule.says is None:
         return plain
-    if any(found[1] not in facts for found in _places().finditer(rule.says)):
+    told = _clauses().sub(lambda found: found[1] if _is_told(found[1], facts) else "", rule.says)
+    if not _is_told(told, facts):
         return plain
-    filled = _places().sub(lambda found: _worded(found, facts[found[1]]), rule.says)
+    filled = _places().sub(lambda found: _worded(found, facts[found[1]]), told)
     return _upper_first(" ".join(filled.split()))
 
 
@@ -100,8 +105,9 @@ def against(finding: Finding, *, least: float = 0.0) -> tuple[str, ...]:
     lines = [weight for weight in counted if weight.nats <= -least]
     ordered = sorted(lines, key=lambda weight: (weight.nats, weight.label))
     return tuple(
-        f"{_upper_first(weight.label)}: "
-        + ("this is seen, and speaks against it." if weight.verdict.truth == "true" else "not so.")
+        f"{_upper_first(weight.label)}."
+        if weight.verdict.truth == "true"
+        else f"Expected, but not so: {weight.label}."
         for weight in ordered
     )
 
@@ -155,6 +161,16 @@ def _kind_of(key: str) -> Kind | None:
 @cache
 def _places() -> re.Pattern[str]:
     return re.compile(r"\{([a-z][a-z0-9_]*(?:\.[a-z0-9_]+)+)\}")
+
+
+@cache
+def _clauses() -> re.Pattern[str]:
+    """Return the pattern of a clause in brackets, which is left out where a figure is missing."""
+    return re.compile(r"\[([^\[\]]*\{[^\[\]]*)\]")
+
+
+def _is_told(text: str, facts: Mapping[str, Fact]) -> bool:
+    return all(found[1] in facts for found in _places().finditer(text))
 
 
 def _upper_first(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.model.enums import Truth
 from oomdoctor.model.plan import Measurement
 from oomdoctor.reason.backends import spelled
-from oomdoctor.reason.fallbacks import fallbacks, is_known, is_moot
+from oomdoctor.reason.fallbacks import fallbacks, is_known, is_moot, is_of_another_writer
 from oomdoctor.reason.rank import OTHER_PRIOR, SHARPNESS
 from oomdoctor.record import dataclass, replace
 
@@ -25,6 +25,7 @@ _LEAST_BITS = 0.005
 _GATE_SEEN = (0.98, 0.30)
 _SPOKEN_FOR = 3
 _IN_MESSAGE = ("oom.", "torch.allocated", "torch.reserved")
+_OF_DEVICE = ("oom.capacity", "oom.free")
 # Smaller changes of a probability are no news.
 _NEWS = 0.01
 
@@ -134,7 +135,7 @@ def _askable(
         layer, seen = [key], {key}
         while layer:
             open_ones = [one for one in layer if not (is_known(book, one) or is_moot(book, one))]
-            direct = [(one, _obtain(one)) for one in open_ones]
+            direct = [(one, _obtain(one, book)) for one in open_ones]
             for one, way in direct:
                 if way is not None:
                     found.setdefault(way[0], (one, way[1]))
@@ -145,10 +146,15 @@ def _askable(
     return found
 
 
-def _obtain(key: str) -> tuple[str, float] | None:
-    """Return the command and its cost; figures of the failure message come with the message."""
+def _obtain(key: str, book: FactBook) -> tuple[str, float] | None:
+    """Return the command and its cost; figures of the failure message come with the message.
+
+    Where an engine or another library wrote the message, the driver tells what a device has.
+    """
     from oomdoctor.facts.registry import find
 
+    if key in _OF_DEVICE and is_of_another_writer(book):
+        key = "gpu.used"
     spec = find(key)
     if spec is not None and spec.obtain is not None:
         return spec.obtain, spec.cost_s

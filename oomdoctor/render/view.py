@@ -15,4 +15,3 @@ class View:
     verbosity: int = 0
     fixes: int = 4
     quotes: int = 4
-    rules: int = 6

@@ -96,7 +96,8 @@ def reasons(finding: Finding) -> list[str]:
     speaking = [one for one in finding.weights if one.counted and one.nats >= TELLING_NATS]
     ordered = sorted(speaking, key=lambda one: (one.verdict.truth is not Truth.TRUE, -one.nats))
     return [
-        one.label if one.verdict.truth is Truth.TRUE else f"not so: {one.label}" for one in ordered
+        one.label if one.verdict.truth is Truth.TRUE else f"ruled out: {one.label}"
+        for one in ordered
     ]
 
 

@@ -217,7 +217,10 @@ RULE = Record(
             shape=Items(of=Text(longest=60), most=6),
             doc="Facts whose place the finding is shown at, the best first",
         ),
-        "says": Field(shape=Text(longest=400), doc="The verdict, with {fact.key} places"),
+        "says": Field(
+            shape=Text(longest=400),
+            doc="The verdict, with {fact.key} places and [clauses]",
+        ),
         "when": Field(shape=_CONDITION, doc="The gate: false rules it out", required=True),
         "evidence": Field(shape=Items(of=_EVIDENCE, most=24), doc="What speaks for and against"),
         "explains": Field(shape=_FORMULA, doc="Bytes of the overshoot that it accounts for"),

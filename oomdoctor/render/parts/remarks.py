@@ -16,25 +16,22 @@ if TYPE_CHECKING:
     from oomdoctor.render.theme import Theme
     from oomdoctor.render.view import View
 
-MOST_NEEDS = 4
-
 
 def not_evaluated(diagnosis: Diagnosis, theme: Theme, view: View) -> list[Line]:
-    """Return the rules whose gate stayed open, with the facts that would close it."""
+    """Return the rules whose gate stayed open, with the facts that would close it.
+
+    Only who asks for more wants them by name: what helps is among the next measurements.
+    """
     listed = diagnosis.not_evaluated
     if not listed or view.verbosity < 0:
         return []
-    talkative = view.explain or view.verbosity > 0
-    most = len(listed) if talkative else view.rules
     lines = [heading("Not evaluated, for want of facts")]
-    for one in listed[:most]:
-        needs = one.needs if talkative else one.needs[:MOST_NEEDS]
-        more = len(one.needs) - len(needs)
-        text = ", ".join(needs) + (f" and {more} more" if more else "")
-        lines += paragraph(f"{one.code} needs {text}", theme, first=INDENT, rest=INDENT * 3)
-    if most < len(listed):
-        text = f"and {len(listed) - most} more rules (-v lists them)"
-        lines += flow([Span(text, "dim")], width=theme.width, first=INDENT)
+    if not (view.explain or view.verbosity > 0):
+        text = f"{len(listed)} {'rule' if len(listed) == 1 else 'rules'} (-v names them)"
+        return lines + flow([Span(text, "dim")], width=theme.width, first=INDENT)
+    for one in listed:
+        text = f"{one.code} needs {', '.join(one.needs)}"
+        lines += paragraph(text, theme, first=INDENT, rest=INDENT * 3)
     return lines
 
 

@@ -23,6 +23,7 @@ FIGURES: list[tuple[ModuleType, str, dict[str, Value]]] = [
         ggml_log,
         "llama_cpp_two_cards.txt",
         {
+            "gpu.count": 2,
             "serve.weights": 11264 * MIB,
             "serve.kv_cache": 512 * MIB,
             "serve.host_buffers": 512 * MIB,

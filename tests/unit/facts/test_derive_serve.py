@@ -45,6 +45,12 @@ def test_lines_of_ggml_alone_are_those_of_llama_cpp() -> None:
     assert derived("serve.ggml=true").value("serve.engine") == "llama.cpp"
 
 
+def test_a_single_visible_card_is_the_only_device_of_an_engine_on_ggml() -> None:
+    assert derived("gpu.count=1", "serve.ggml=true").value("serve.devices") == 1
+    assert derived("gpu.count=2", "serve.ggml=true").value("serve.devices") is None
+    assert derived("gpu.count=1", "serve.engine=vllm").value("serve.devices") is None
+
+
 def test_an_engine_that_cannot_train_only_infers() -> None:
     assert derived("serve.engine=tgi").value("run.inference_only") is True
 

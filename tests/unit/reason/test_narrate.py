@@ -48,6 +48,16 @@ def test_a_place_without_a_fact_falls_back_to_the_title() -> None:
     assert says(rule("A", "a", says="It asked for {oom.requested}."), {}) == "Title of A."
 
 
+def test_a_clause_in_brackets_is_left_out_where_its_figure_is_missing() -> None:
+    one = rule("A", "a", says="It asked for {oom.requested}[, where {oom.free} were free].")
+    asked, free = fact("oom.requested", 2 * GIB), fact("oom.free", GIB)
+
+    assert says(one, {asked.key: asked}) == "It asked for 2.00 GiB."
+    assert says(one, {asked.key: asked, free.key: free}) == (
+        "It asked for 2.00 GiB, where 1.00 GiB were free."
+    )
+
+
 def test_facts_are_printed_by_their_kind() -> None:
     printed = [
         print_fact(fact(key, value))
@@ -72,10 +82,10 @@ def test_what_speaks_against_is_worded_strongest_first() -> None:
     ranking = rank(ruleset([rule("A", "a", evidence=lines)], [cause("a")]), facts)
 
     assert against(ranking.findings[0]) == (
-        "It was caught: not so.",
-        "The hint is printed: this is seen, and speaks against it.",
+        "Expected, but not so: it was caught.",
+        "The hint is printed.",
     )
-    assert against(ranking.findings[0], least=1.0) == ("It was caught: not so.",)
+    assert against(ranking.findings[0], least=1.0) == ("Expected, but not so: it was caught.",)
 
 
 def test_the_headline_of_an_open_answer_gives_the_share() -> None:

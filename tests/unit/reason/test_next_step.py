@@ -128,6 +128,20 @@ def test_figures_of_the_message_are_asked_for_with_the_message() -> None:
     assert [one.command for one in found] == [FALLBACKS[0][1]]
 
 
+@pytest.mark.parametrize("writer", [{"oom__form": "engine"}, {"oom__library": "xla"}])
+def test_figures_that_an_engine_s_message_cannot_have_are_asked_of_the_driver(
+    writer: dict[str, str],
+) -> None:
+    lines = [line("oom.capacity > 2*GiB", 0.95, 0.05), line("torch.reserved > 2*GiB", 0.95, 0.05)]
+    rules = ruleset([rule("A", "a", evidence=lines)], [cause("a", prior=0.3)])
+    facts = book(oom__seen=True, **writer)
+
+    found = measurements(rank(rules, facts), facts, needed=True)
+
+    assert found[0].command.startswith("nvidia-smi --query-gpu=")
+    assert [one.command for one in found if "Tried to allocate" in one.command] == []
+
+
 def test_a_message_that_was_given_whole_is_not_asked_for_again() -> None:
     rules = ruleset(
         [rule("A", "a", evidence=[line("oom.capacity > 1*GiB", 0.9, 0.1)])], [cause("a")]
