@@ -38,11 +38,11 @@ _PARTS = (
     ("gradients", "part.gradients"),
     ("activations and logits", "part.activations"),
     ("context and fragmentation", "part.context"),
-    ("sum on one card", "peak.formula"),
+    ("peak on one card", "peak.formula"),
 )
 _NEEDS = {
     "part.weights": ("model.params", "load.dtype"),
-    "part.adapters": ("lora.on", "train.trainable_params"),
+    "part.adapters": ("lora.on", "load.dtype", "train.trainable_params"),
     "part.optimizer": ("optimizer.name", "load.dtype", "train.trainable_params"),
     "part.gradients": ("load.dtype", "train.trainable_params"),
     "part.activations": (*_STEP, "train.grad_checkpointing", *_SHAPE),

@@ -60,11 +60,11 @@ def test_every_part_of_memory_has_its_formula() -> None:
         "gradients",
         "activations and logits",
         "context and fragmentation",
-        "sum on one card",
+        "peak on one card",
     ]
     assert all((row.source or "").startswith("formula: ") for row in memory)
     assert all(row.bytes is not None for row in memory)
-    assert said["sum on one card"].text.endswith("of 23.52 GiB (RTX 4090)")
+    assert said["peak on one card"].text.endswith("of 23.52 GiB (RTX 4090)")
     assert said["adapters"].bytes == 4 * 19_988_480
 
 
