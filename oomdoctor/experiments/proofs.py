@@ -17,6 +17,9 @@ YOUR_COMMAND = "YOUR_TRAINING_COMMAND"
 _ANSWERS = ("cause", "need_evidence")
 _OF_A_JOB = ("config", "script")
 _SCRIPT = ".py"
+_DECIDING = ("oom.backend", "oom.library", "serve.engine")
+_SERVERS = ("vllm", "sglang", "tgi", "llama.cpp", "ollama", "lmdeploy", "tensorrt-llm", "triton")
+_OTHERS = ("tensorflow", "xla", "paddle", "mxnet", "cann", "directml", "tenstorrent")
 _BACKENDS = ("cuda", "hip")  # where `confirm` can run a trial
 
 
@@ -33,10 +36,13 @@ class Proof:
 def proofs_of(diagnosis: Diagnosis) -> tuple[Proof, ...]:
     """Return how the leading causes could be proven or refuted, the likeliest first.
 
-    A conclusive answer has one; causes that nobody knows an experiment for have none.
+    A conclusive answer has one; causes that nobody knows an experiment for have none, and neither
+    has a server that would wait for requests once it fits, nor an allocator other than PyTorch's.
     """
-    backend = diagnosis.facts.get("oom.backend")
-    if diagnosis.answer not in _ANSWERS or (backend and backend.value not in _BACKENDS):
+    told = {key: fact.value for key, fact in diagnosis.facts.items() if key in _DECIDING}
+    if diagnosis.answer not in _ANSWERS or told.get("oom.backend", "cuda") not in _BACKENDS:
+        return ()
+    if told.get("serve.engine") in _SERVERS or told.get("oom.library", "torch") in _OTHERS:
         return ()
     most = 1 if diagnosis.conclusive else MOST_UNDECIDED
     found: list[Proof] = []

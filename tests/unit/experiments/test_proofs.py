@@ -38,6 +38,7 @@ def diagnosis(
     answer: str = "cause",
     artifacts: tuple[Artifact, ...] = (),
     backend: str = "cuda",
+    facts: tuple[Fact, ...] = (),
     understood: tuple[UnderstoodRow, ...] = (),
 ) -> Diagnosis:
     return Diagnosis(
@@ -48,8 +49,18 @@ def diagnosis(
         causes=tuple(causes),
         artifacts=artifacts,
         understood=understood,
-        facts={"oom.backend": Fact(key="oom.backend", value=backend)},
+        facts={one.key: one for one in (Fact(key="oom.backend", value=backend), *facts)},
     )
+
+
+@pytest.mark.parametrize(
+    "told", [Fact(key="serve.engine", value="vllm"), Fact(key="oom.library", value="xla")]
+)
+def test_what_no_trial_can_run_has_no_proof(told: Fact) -> None:
+    causes = [finding("batch-or-seq-too-large", 0.9)]
+
+    assert proofs_of(diagnosis(causes, conclusive=True)) != ()
+    assert proofs_of(diagnosis(causes, conclusive=True, facts=(told,))) == ()
 
 
 def test_a_config_that_was_given_is_what_the_experiment_changes() -> None:
