@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from oomdoctor.configs.setting import Setting, Settings
     from oomdoctor.model.core import Quote
 
+DEEPEST = 12
+"""More parts than any key of a dialect has."""
 NO_REFERENCE = ("orpo", "simpo", "cpo")
 # below these keys a name such as `type`, `model` or `batch_size` is about something else
 OPAQUE = frozenset(
@@ -162,7 +164,8 @@ def claims_of(row: Setting, dialect: Dialect) -> Iterable[Claim]:
 def converter(path: tuple[str, ...], dialect: Dialect) -> Convert | None:
     """Find the converter of a key path: the whole path, then ever shorter ends of it."""
     parts = normal(".".join(path)).split(".")
-    dotted = [".".join(parts[i:]) for i in range(len(parts))]
+    first = max(0, len(parts) - DEEPEST)
+    dotted = [".".join(parts[i:]) for i in range(first, len(parts))]
     if dotted[0] in dialect.keys:
         return dialect.keys[dotted[0]]
     opaque = any(part in OPAQUE or part.isdecimal() for part in parts[:-1])

@@ -59,7 +59,7 @@ def read(block: Block, names: Names) -> Iterator[tuple[Claim, Quote]]:
     """Read all calls of one parsed piece."""
     own_collator = _imports(block.tree, "trl", "DataCollatorForLanguageModeling")
     diffusers = _imports(block.tree, "diffusers", None)
-    for node in ast.walk(block.tree):
+    for node in python_text.nodes(block.tree):
         if isinstance(node, ast.Call):
             call = _call(node, names)
             found = [*_switches(call), *_bits(call), *_tokens(call), *_adapters(call)]
@@ -189,7 +189,7 @@ def _collator(call: Call) -> list[tuple[Claim, ast.expr]]:
 
 def _imports(tree: ast.Module, package: str, name: str | None) -> bool:
     """Say whether a package, or one name out of it, is imported."""
-    for node in ast.walk(tree):
+    for node in python_text.nodes(tree):
         names: list[str] = []
         if isinstance(node, ast.ImportFrom):
             names = [f"{node.module or ''}.{alias.name}" for alias in node.names]

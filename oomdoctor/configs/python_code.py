@@ -63,7 +63,7 @@ def read(block: Block) -> Iterator[tuple[Claim, Quote]]:
 
 def _all(tree: ast.Module) -> Iterator[tuple[Claim, ast.AST]]:
     guarded = under_no_grad(tree)
-    for node in ast.walk(tree):
+    for node in python_text.nodes(tree):
         if node not in guarded and _keeps_graph(node):
             yield Claim("code.loss_accumulated", value=True), node
         if isinstance(node, ast.Call) and node not in guarded and _appends(node):
@@ -84,7 +84,7 @@ def _keeps(tree: ast.Module) -> Iterator[tuple[Claim, ast.AST]]:
         yield Claim("code.appends_outputs", value=True), node
         if lasting:
             yield Claim("code.keeps_device_tensors", value=True), node
-    for node in ast.walk(tree):
+    for node in python_text.nodes(tree):
         if isinstance(node, ast.Call) and _loads_on_device(node):
             yield Claim("code.load_on_device", value=True), node
             source = (python_text.source(node) or "").lower()

@@ -46,8 +46,10 @@ def read(blocks: Sequence[Block], text: str) -> Iterator[tuple[Claim, Quote]]:
 
 def _worker_code(tree: ast.AST) -> Iterator[ast.AST]:
     """Yield what loader workers run: methods of data sets, collators, initialisers."""
-    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    for node in ast.walk(tree):
+    functions = {
+        node.name: node for node in python_text.nodes(tree) if isinstance(node, ast.FunctionDef)
+    }
+    for node in python_text.nodes(tree):
         if isinstance(node, ast.ClassDef) and any(map(_is_data_set, node.bases)):
             for part in node.body:
                 if isinstance(part, ast.FunctionDef) and part.name in IN_WORKERS:
@@ -97,7 +99,10 @@ def _same_device(blocks: Sequence[Block], text: str) -> Iterator[tuple[Claim, Qu
     if any(word in text for word in CHOOSES):
         return
     calls = [
-        node for block in blocks for node in ast.walk(block.tree) if isinstance(node, ast.Call)
+        node
+        for block in blocks
+        for node in python_text.nodes(block.tree)
+        if isinstance(node, ast.Call)
     ]
     names = {python_text.called(node).rpartition(".")[2] for node in calls}
     if not names.intersection(RANKS):

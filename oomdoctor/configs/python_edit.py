@@ -66,7 +66,7 @@ def _find(tree: ast.Module, key: str, dialect: str) -> Found:
     """Find a setting: in the calls that take it, then as a name or a default of the script."""
     names, name = python_takers.takers(key, dialect)
     first, *rest = name.split(".")
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    calls = [node for node in python_text.nodes(tree) if isinstance(node, ast.Call)]
     called = [c for n in names for c in calls if python_takers.is_called(c, n)]
     shown = python_text.Names(tree)
     for call in called:
@@ -90,7 +90,7 @@ def _beside(tree: ast.Module, key: str, dialect: str) -> tuple[Place | None, ...
 
 def _in_dictionary(tree: ast.Module, names: list[str]) -> Found:
     """Find the dictionary of a DeepSpeed config in a script."""
-    for node in ast.walk(tree):
+    for node in python_text.nodes(tree):
         if isinstance(node, ast.Dict) and any(
             python_place.entry(node, mark) for mark in python_takers.DEEPSPEED
         ):

@@ -25,11 +25,11 @@ ALL = ("parameters", "named_parameters")
 
 def read(block: Block) -> Iterator[tuple[Claim, Quote]]:
     """Find the first place that unfreezes everything after the adapter was attached."""
-    calls = [node for node in ast.walk(block.tree) if isinstance(node, ast.Call)]
+    calls = [node for node in python_text.nodes(block.tree) if isinstance(node, ast.Call)]
     attached = [call.lineno for call in calls if _attaches(call)]
     if not attached:
         return
-    for node in ast.walk(block.tree):
+    for node in python_text.nodes(block.tree):
         found = _unfreezes(node)
         if found is not None and found.lineno > min(attached):
             where = python_text.quote(found, block.lines)

@@ -33,7 +33,7 @@ def _lasting() -> re.Pattern[str]:
 def kept(tree: ast.AST) -> Iterator[tuple[ast.AST, bool]]:
     """Yield what puts device tensors into a container, and whether that one lives on."""
     names = _device_names(tree)
-    for node in ast.walk(tree):
+    for node in python_text.nodes(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr not in ADDERS or not node.args:
                 continue
@@ -54,7 +54,7 @@ def _device_names(tree: ast.AST) -> frozenset[str]:
     """Return the names whose every assignment leaves a tensor on the device."""
     on: set[str] = set()
     off: set[str] = set()
-    for node in ast.walk(tree):
+    for node in python_text.nodes(tree):
         if not isinstance(node, ast.Assign):
             continue
         held = _on_device(node.value)

@@ -34,11 +34,11 @@ _ARGUMENTS = ("in_channels", "out_channels", "kernel_size", "stride", "padding",
 
 def read(blocks: Sequence[Block]) -> Iterator[tuple[Claim, Quote]]:
     """Find a convolution where nothing else with weights is built, and what it is given."""
-    if any(_other(node) for block in blocks for node in ast.walk(block.tree)):
+    if any(_other(node) for block in blocks for node in python_text.nodes(block.tree)):
         return
     told = False
     for block in blocks:
-        calls = [node for node in ast.walk(block.tree) if isinstance(node, ast.Call)]
+        calls = [node for node in python_text.nodes(block.tree) if isinstance(node, ast.Call)]
         built = [call for call in calls if _is_convolution(call)]
         if built and not told:
             told = True
@@ -72,7 +72,7 @@ def _columns(block: Block, calls: Sequence[ast.Call]) -> Iterator[tuple[Claim, Q
     """Yield the columns of the largest convolution whose input's shape stands in the script."""
     modules: dict[str, ast.Call] = {}
     inputs: dict[str, ast.Call] = {}
-    for node in ast.walk(block.tree):
+    for node in python_text.nodes(block.tree):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             for call in _calls_of(node.value):
                 if _name(call) in _SIZES:

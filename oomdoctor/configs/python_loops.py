@@ -47,12 +47,12 @@ class EvalLoop(NamedTuple):
 def eval_loops(tree: ast.Module) -> Iterator[EvalLoop]:
     """Yield the evaluating functions, and the loops outside them that evaluate."""
     guarded = under_no_grad(tree)
-    named = [node for node in ast.walk(tree) if _evaluates(node)]
+    named = [node for node in python_text.nodes(tree) if _evaluates(node)]
     inside = {child for node in named for child in ast.walk(node)}
     for node in named:
         yield EvalLoop(node, any(child in guarded for child in ast.walk(node)))
     bodies: list[Sequence[ast.stmt]] = [tree.body]
-    bodies += [node.body for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    bodies += [node.body for node in python_text.nodes(tree) if isinstance(node, ast.FunctionDef)]
     for body in bodies:
         for loop, safe in _loops_of(body):
             if loop not in inside:
@@ -63,7 +63,7 @@ def eval_loops(tree: ast.Module) -> Iterator[EvalLoop]:
 def under_no_grad(tree: ast.AST) -> set[ast.AST]:
     """Collect what runs under no_grad or inference_mode, by context or by decorator."""
     inside: set[ast.AST] = set()
-    for node in ast.walk(tree):
+    for node in python_text.nodes(tree):
         guards: list[ast.expr] = []
         if isinstance(node, (ast.With, ast.AsyncWith)):
             guards = [item.context_expr for item in node.items]

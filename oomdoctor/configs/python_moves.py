@@ -48,7 +48,7 @@ def read(block: Block) -> Iterator[tuple[Claim, Quote]]:
 
 def _calls(tree: ast.AST) -> list[ast.Call]:
     """Return all calls, the inner ones of a chain first."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    calls = [node for node in python_text.nodes(tree) if isinstance(node, ast.Call)]
     return sorted(calls, key=lambda node: (node.lineno, node.end_lineno, node.end_col_offset))
 
 
@@ -101,7 +101,7 @@ def _owner(tree: ast.AST, call: ast.Call, on: ast.expr | None) -> str:
 
 def _target(tree: ast.AST, call: ast.Call) -> str:
     """Return the variable that the statement of `call` assigns, empty where it assigns none."""
-    for node in ast.walk(tree):
+    for node in python_text.nodes(tree):
         if isinstance(node, ast.Assign) and any(part is call for part in ast.walk(node.value)):
             target = node.targets[0]
             return target.id if isinstance(target, ast.Name) else ""

@@ -23,8 +23,8 @@ _READ_AT_IMPORT = "XLA_"
 
 def read(block: Block) -> Iterator[tuple[Claim, Quote]]:
     """Say whether the first such variable is set before or after the import of jax."""
-    imports = [_line(node) for node in ast.walk(block.tree) if _imports_jax(node)]
-    settings = [node for node in ast.walk(block.tree) if _sets_variable(node)]
+    imports = [_line(node) for node in python_text.nodes(block.tree) if _imports_jax(node)]
+    settings = [node for node in python_text.nodes(block.tree) if _sets_variable(node)]
     if imports and settings:
         setting = min(settings, key=_line)
         late = Claim("xla.set_after_import", value=_line(setting) > min(imports))

@@ -97,7 +97,7 @@ def inside(place: Place, names: list[str]) -> tuple[Place, list[str]]:
 def assigned(tree: ast.Module, key: str) -> Place | None:
     """Find what is assigned to a dotted name, the last time it is."""
     found = None
-    for node in ast.walk(tree):
+    for node in python_text.nodes(tree):
         if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
             continue
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
@@ -108,7 +108,7 @@ def assigned(tree: ast.Module, key: str) -> Place | None:
 
 def default(tree: ast.Module, key: str) -> Place | None:
     """Find the default of an argument that the script defines: argparse's, or a field's."""
-    for node in ast.walk(tree):
+    for node in python_text.nodes(tree):
         if isinstance(node, ast.Call) and python_text.called(node).endswith("add_argument"):
             if key in flags(node):
                 return next((Place(w.value) for w in node.keywords if w.arg == "default"), None)

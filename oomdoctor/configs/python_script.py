@@ -218,7 +218,7 @@ def read(lines: Lines) -> Scripts:
         found.defaults.extend(made.defaults)
         found.listed.extend(made.listed)
         found.sections.extend(python_settings.sections(block, names))
-        for node in ast.walk(block.tree):
+        for node in python_text.nodes(block.tree):
             found.claims.extend(_claims(node, block.lines))
         found.claims.extend(python_code.read(block))
         found.claims.extend(python_order.read(block))

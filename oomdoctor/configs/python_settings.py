@@ -53,7 +53,7 @@ class Made(NamedTuple):
 def read(block: python_text.Block, names: python_text.Names) -> Made:
     """Read all settings of one parsed piece."""
     made = Made([], [], [])
-    for node in ast.walk(block.tree):
+    for node in python_text.nodes(block.tree):
         if isinstance(node, ast.Call):
             _call(block, node, names, made)
         elif isinstance(node, ast.ClassDef):
@@ -65,7 +65,7 @@ def read(block: python_text.Block, names: python_text.Names) -> Made:
 
 def sections(block: python_text.Block, names: python_text.Names) -> Iterator[Setting]:
     """Read arguments of calls that are arguments themselves: `training=TrainingConfig(steps=5)`."""
-    for node in ast.walk(block.tree):
+    for node in python_text.nodes(block.tree):
         if not isinstance(node, ast.keyword) or not isinstance(node.value, ast.Call):
             continue
         for word in node.value.keywords:

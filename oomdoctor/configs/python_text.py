@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import warnings
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from oomdoctor.configs import segments
@@ -33,6 +34,12 @@ class Block(NamedTuple):
 
     tree: ast.Module
     lines: Lines
+
+
+@lru_cache(maxsize=16)
+def nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """Return all nodes of a tree, walked once for the twenty readers that look at each of them."""
+    return tuple(ast.walk(tree))
 
 
 def blocks(lines: Lines) -> tuple[Block, ...]:
@@ -100,7 +107,7 @@ class Names:
         """Collect simple assignments; a name with two different ones has no single value."""
         self.values: dict[str, ast.expr] = {}
         seen: dict[str, int] = {}
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             pair = _assigned(node)
             if pair is not None:
                 seen[pair[0]] = seen.get(pair[0], 0) + 1

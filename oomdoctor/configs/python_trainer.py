@@ -27,7 +27,7 @@ COLLATOR = "DataCollator"
 def read(block: Block) -> Iterator[tuple[Claim, Quote]]:
     """Say what the trainers of one parsed piece are given; nothing where one of them hides it."""
     names = frozenset(_imported(block.tree))
-    calls = [node for node in ast.walk(block.tree) if isinstance(node, ast.Call)]
+    calls = [node for node in python_text.nodes(block.tree) if isinstance(node, ast.Call)]
     trainers = [node for node in calls if _is_trainer(python_text.called(node), names)]
     for node in trainers:
         given = _given(node)
@@ -46,7 +46,7 @@ def read(block: Block) -> Iterator[tuple[Claim, Quote]]:
 
 def _imported(tree: ast.Module) -> Iterator[str]:
     """Yield the names of trainers that come out of transformers or TRL."""
-    for node in ast.walk(tree):
+    for node in python_text.nodes(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in PACKAGES:
             yield from (alias.name for alias in node.names if alias.name.endswith("Trainer"))
 

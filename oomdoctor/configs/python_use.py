@@ -30,10 +30,10 @@ PARTS_OF_TRAINING = ("trainer", "trainingarguments", "optim", "sftconfig", "loss
 
 def read(blocks: Sequence[Block]) -> Iterator[tuple[Claim, Quote]]:
     """Find the call that answers, where no part of training stands beside it."""
-    if any(_trains(node) for block in blocks for node in ast.walk(block.tree)):
+    if any(_trains(node) for block in blocks for node in python_text.nodes(block.tree)):
         return
     for block in blocks:
-        for node in ast.walk(block.tree):
+        for node in python_text.nodes(block.tree):
             if isinstance(node, ast.Call) and _method(node) in ANSWERS:
                 yield (
                     Claim("train.inference", value=True),
@@ -46,7 +46,7 @@ def read(blocks: Sequence[Block]) -> Iterator[tuple[Claim, Quote]]:
 def _loading(blocks: Sequence[Block]) -> Iterator[tuple[Claim, Quote]]:
     """Find the call that loads a model, where the script shows nothing that follows it."""
     for block in blocks:
-        for node in ast.walk(block.tree):
+        for node in python_text.nodes(block.tree):
             if isinstance(node, ast.Call) and _loads_model(node):
                 yield (
                     Claim("code.loads_only", value=True),

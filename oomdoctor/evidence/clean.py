@@ -46,6 +46,9 @@ def clean(source: Source) -> Document:
     tagged = _TagStripper()
     lines: list[LogLine] = []
     for number, raw in source.lines:
+        if not raw:
+            lines.append(LogLine(number, raw, raw))
+            continue
         if common is None and _is_plain(raw, idle=tagged.idle):
             lines.append(LogLine(number, without_data(raw), raw))
             continue

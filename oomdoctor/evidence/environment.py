@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.evidence import environment_settings as settings
 from oomdoctor.evidence.amounts import first_of_each, flag, stated
 from oomdoctor.evidence.environment_signs import sign_facts
+from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.facts import alloc_conf
 from oomdoctor.model.core import Reading
 from oomdoctor.units import parse_size
@@ -67,6 +68,7 @@ DEVICE_NAMES = (
     "ZE_AFFINITY_MASK",
 )
 LIMIT_NAME = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
+_OF_CALLS = (*FRACTIONS, "set_allocator_settings(", "pinned_mem_limit", LIMIT_NAME.lower())
 TRUE_WORDS = ("1", "true", "yes", "on")
 FALSE_WORDS = ("0", "false", "no", "off")
 
@@ -165,7 +167,9 @@ def _xla_facts(document: Document, found: Sequence[Setting]) -> Iterator[Fact]:
     if kind is not None:
         yield stated("xla.allocator", kind.value, kind.quote)
     in_code = [one for one in found if one.name.startswith("XLA_") and one.in_python]
-    imported = next((n for n, line in enumerate(document.lines) if _imports_jax(line)), None)
+    lines = document.lines
+    rows = haystack_of(document).lines_with(("import jax", "from jax")) if in_code else ()
+    imported = next((row for row in rows if _imports_jax(lines[row])), None)
     if in_code and imported is not None and in_code[0].order > imported:
         line = document.lines[imported]
         yield flag("xla.set_after_import", document.quote(line), in_code[0].quote)
@@ -176,7 +180,8 @@ def _imports_jax(line: LogLine) -> bool:
 
 
 def _call_facts(document: Document) -> Iterator[Fact]:
-    for line in document.lines:
+    for index in haystack_of(document).lines_with(_OF_CALLS):
+        line = document.lines[index]
         text = line.text
         if any(word in text.lower() for word in FRACTIONS) and not text.lstrip().startswith("#"):
             found = _fraction_call().search(text)

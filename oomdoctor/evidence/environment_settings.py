@@ -18,6 +18,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from oomdoctor.evidence.haystack import haystack_of
 from oomdoctor.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -83,11 +84,11 @@ def _shell_place() -> re.Pattern[str]:
 def settings(document: Document) -> tuple[Setting, ...]:
     """Return all settings in the order of the text."""
     found: list[Setting] = []
-    before = ""
-    for index, line in enumerate(document.lines):
+    for index in haystack_of(document).lines_with(mark.lower() for mark in NAME_MARKS):
+        line = document.lines[index]
         if any(mark in line.text for mark in NAME_MARKS) and len(line.text) <= LONGEST:
+            before = document.lines[index - 1].text if index else ""
             found.extend(_settings_of(document, line, index, before))
-        before = line.text
     return tuple(found)
 
 

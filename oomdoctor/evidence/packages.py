@@ -176,14 +176,14 @@ def _listed(document: Document) -> list[Row]:
     rows: list[Row] = []
     block: list[Row] = []
     for line in document.lines:
-        if len(line.text) > LONGEST:
+        if len(line.text) > LONGEST or not (line.text or block):
             continue
         pinned = _pinned_rows(document, line)
         rows.extend(pinned)
         column = None if pinned else _columns().match(line.text)
         if column is not None:
             block.append(_row(document, line, column))
-        else:
+        elif block:
             rows.extend(_accepted(block))
             block = []
     return [*rows, *_accepted(block)]
@@ -249,7 +249,8 @@ def _banner_facts(document: Document, line: LogLine) -> Iterator[Fact]:
 
 
 def _python_facts(document: Document) -> Iterator[Fact]:
-    for line in document.lines:
+    for index in haystack_of(document).lines_with(("-packages",)):
+        line = document.lines[index]
         if "-packages" in line.text and len(line.text) <= LONGEST:
             found = _site_packages().search(line.text)
             if found is not None:

@@ -162,21 +162,23 @@ def _step_of_ci() -> re.Pattern[str]:
 @cache
 def _before_stamp() -> re.Pattern[str]:
     return re.compile(
-        r"(?P<name>(?=[\w.\-]*[0-9])[A-Za-z][\w.\-]{1,60}):? "
+        r"(?P<name>(?=[\w.\-]{0,60}[0-9])[A-Za-z][\w.\-]{1,60}):? "
         r"(?=\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:)"
     )
 
 
 @cache
 def _container() -> re.Pattern[str]:
-    return re.compile(r"(?P<name>(?=[\w.\-]*-[\w.\-]*[0-9])[a-z][\w.\-]{2,80} [a-z][\w\-]{1,60}) ")
+    return re.compile(
+        r"(?P<name>(?=[\w.\-]{0,80}-[\w.\-]{0,80}[0-9])[a-z][\w.\-]{2,80} [a-z][\w\-]{1,60}) "
+    )
 
 
 @cache
 def _host_and_unit() -> re.Pattern[str]:
     return re.compile(
         r"(?P<name>[A-Za-z0-9][\w.\-]{0,60} "
-        r"(?:[\w.\-/@]{1,60}(?=\[[0-9]+\]: )|kernel))(?:\[[0-9]+\])?: "
+        r"(?:[\w.\-/@]{1,60}(?=\[[0-9]{1,10}\]: )|kernel))(?:\[[0-9]+\])?: "
     )
 
 

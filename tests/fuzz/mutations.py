@@ -279,11 +279,24 @@ def no_spaces(dice: random.Random) -> str:
     return re.sub(r"\s", "", _other(dice)) or "("
 
 
+def dull(dice: random.Random) -> str:
+    """Put one character, word or line over and over before a whole log."""
+    log = _other(dice)[:LONGEST]
+    word = dice.choice(_DULL)
+    most = MEGABYTE - len(log) - 1
+    return f"{(word * (most // len(word) + 1))[:most]}\n{log}"
+
+
 def _of(dice: random.Random, pattern: str) -> str:
     found = [log.text for log in corpus() if re.search(pattern, log.text)]
     return "\n".join(dice.sample(found, min(3, len(found)))) + "\n"
 
 
+_DULL = (
+    *("-", " ", "|", "{", "(", "a", "1", ".", "/", "=", "\t", "- ", "a.", "1 ", "a=", "{a}"),
+    *("\n", "x \\\n", "{\n", "    ^^^^^\n", "    x = f(\n", "  |\n", "a: 1\n", "- a\n", "1\n"),
+    *('  File "a.py", line 1, in f\n', "[rank0]: \n", "a-1 \n", "# a\n", ">>> a\n", "\\", '"'),
+)
 _TELLING = re.compile(r"(?i)out.of.memory|oom|killed|alloc|exhausted|Error|failed")
 _CHANGES: tuple[Callable[[random.Random, str], str], ...] = (
     *(_cut, _drop, _splice, _interleave, _colour, _litter, _numbers, _units),
@@ -295,5 +308,5 @@ _KEEPING: tuple[Callable[[random.Random, str], str], ...] = (
 )
 _GROWTHS: tuple[Callable[[random.Random], str], ...] = (
     *(one_line, same_message, mixed_messages, tables, kernel_reports, tracebacks),
-    *(frames_only, many_ranks, damaged_many, no_spaces),
+    *(frames_only, many_ranks, damaged_many, no_spaces, dull),
 )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from oomdoctor.evidence import pasted_prefix as prefix_patterns
 from oomdoctor.evidence.clean import clean
 from oomdoctor.evidence.source import source_of_text
 
@@ -91,3 +94,10 @@ def test_a_first_column_that_is_content_stays(lines: list[str]) -> None:
     shown = [line.text or line.raw for line in clean(source_of_text("\n".join(lines))).lines]
 
     assert lines == shown
+
+
+@pytest.mark.parametrize("name", ["_before_stamp", "_container", "_host_and_unit", "_one_level"])
+def test_a_prefix_is_looked_for_in_a_bounded_part_of_a_line(name: str) -> None:
+    pattern = getattr(prefix_patterns, name)().pattern
+
+    assert re.findall(r"\(\?=[^()]*[\])][*+]", pattern) == []
