@@ -110,8 +110,18 @@ def assemble(gathered: Gathered, given: Sequence[Fact] = ()) -> FactBook:
     facts = joined_texts([*gathered.facts, *gathered.config_facts])
     book = book.add(facts, closes=gathered.closes)
     book = book.add(timeline_facts(gathered.failures, first))
+    book = _adding(gathered, "words left out", lambda: _with_words(gathered, book), book)
     book = derive(book.add(assumed(book)))
     return _adding(gathered, "sizes were not derived", lambda: physics.derive(book), book)
+
+
+def _with_words(gathered: Gathered, book: FactBook) -> FactBook:
+    """Add what notes say in sentences; only where there are notes is their reader loaded."""
+    if not any(one.dialect == "notes" for one in gathered.readings):
+        return book
+    from oomdoctor.reason.said import said
+
+    return book.add(said(gathered.readings, book))
 
 
 def _adding(gathered: Gathered, fault_words: str, action: Callable[[], T], otherwise: T) -> T:

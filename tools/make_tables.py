@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 from default_rows import CONSTANT, FROM_SCHEMA, HISTORY
 from model_configs import completed, configs
+from more_cards import more_cards
 from more_models import MORE_ALIASES, more_rows
 from published_models import ALIASES, PUBLISHED
 
@@ -219,7 +220,7 @@ def main(folder: Path) -> None:
         name: yaml.safe_load((folder / f"{name}.yaml").read_text(encoding="utf-8"))
         for name in ("gpus", "models", "config_schemas")
     }
-    write("gpus.json", gpu_rows(loaded["gpus"]["gpus"]))
+    write("gpus.json", [*gpu_rows(loaded["gpus"]["gpus"]), *more_cards()])
     models = completed(model_rows(loaded["models"]["models"]) + more_rows())
     for one in models:
         names = [*one.get("aliases", ()), *MORE_ALIASES.get(one["name"], ())]

@@ -18,7 +18,7 @@ BAD = (
     r"\b(?:fail\w*|crash\w*|die[sd]?|dying|dead|kill\w*|oom\w*|out of memory|runs? out|ran out"
     r"|run into|runs into|error\w*|abort\w*|explod\w*|blow\w*|breaks?|broke"
     r"|does ?n[o']t (?:fit|work|run)|stops?|can ?not|too (?:much|big|large)|exceed\w*|only"
-    r"|never (?:works|fits|runs)|not (?:fit|work|run)\w*)\b"
+    r"|(?<!no )memory (?:problem|issue)s?|never (?:works|fits|runs)|not (?:fit|work|run)\w*)\b"
 )
 # Place of the run -> words; the first that fits a clause counts.
 PLACES = (

@@ -12,20 +12,18 @@ from __future__ import annotations
 
 import random
 import re
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from tests.fuzz.corpus import corpus, healthy
+from tests.fuzz.dull import WORDS, before
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 MEGABYTE = 1_000_000
 LONGEST = 60_000
 LARGE_EACH = 100
 """One mutation in so many is grown to a megabyte."""
-_SUFFIXES = frozenset((".txt", ".log", ".out", ".err", ".jsonl", ".json", ".yaml", ".py", ".md"))
-_OURS = frozenset(("case.yaml", "expected.json", "scorecard.json"))
 _ENCODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-8-sig", "latin-1", "cp1252", "cp437")
 _UNITS = ("B", "bytes", "KB", "KiB", "kB", "MB", "MiB", "GB", "GiB", "TB", "TiB", "EiB", "Gi", "M")
 _WILD = ("-1", "0", "00", "1e400", "nan", "137", "9" * 30, "1,234.56", "1.2.3", "0x7f", "")
@@ -34,38 +32,12 @@ _NO_BREAKS = ("\x00", "\ufeff", "\u200b", "\x0c", "\u2028", "\x85", "\x1a")
 _ODD = (*_NO_BREAKS, "\r", "\x08")
 
 
-class Log(NamedTuple):
-    """The text of a fixture, and the folder of fixtures/ that it stands in."""
-
-    text: str
-    kind: str
-    name: str
-
-
 class Mutation(NamedTuple):
     """What one seed gives."""
 
     data: bytes
     name: str
     healthy: bool
-
-
-@cache
-def corpus() -> tuple[Log, ...]:
-    """Return all logs, tables and configs of raw, cases, healthy, joined and siblings."""
-    found = []
-    for kind in ("raw", "cases", "healthy", "joined", "siblings"):
-        for path in sorted((FIXTURES / kind).rglob("*")):
-            if path.is_file() and path.suffix in _SUFFIXES and path.name not in _OURS:
-                text = path.read_bytes().decode("utf-8", errors="replace")
-                found.append(Log(text, kind, str(path.relative_to(FIXTURES))))
-    return tuple(found)
-
-
-@cache
-def healthy() -> tuple[Log, ...]:
-    """Return the logs of runs without a failure."""
-    return tuple(log for log in corpus() if log.kind == "healthy" and log.text.strip())
 
 
 def mutated(seed: int) -> Mutation:
@@ -280,11 +252,8 @@ def no_spaces(dice: random.Random) -> str:
 
 
 def dull(dice: random.Random) -> str:
-    """Put one character, word or line over and over before a whole log."""
-    log = _other(dice)[:LONGEST]
-    word = dice.choice(_DULL)
-    most = MEGABYTE - len(log) - 1
-    return f"{(word * (most // len(word) + 1))[:most]}\n{log}"
+    log = _other(dice)
+    return before(log, dice.choice(WORDS), MEGABYTE)
 
 
 def _of(dice: random.Random, pattern: str) -> str:
@@ -292,11 +261,6 @@ def _of(dice: random.Random, pattern: str) -> str:
     return "\n".join(dice.sample(found, min(3, len(found)))) + "\n"
 
 
-_DULL = (
-    *("-", " ", "|", "{", "(", "a", "1", ".", "/", "=", "\t", "- ", "a.", "1 ", "a=", "{a}"),
-    *("\n", "x \\\n", "{\n", "    ^^^^^\n", "    x = f(\n", "  |\n", "a: 1\n", "- a\n", "1\n"),
-    *('  File "a.py", line 1, in f\n', "[rank0]: \n", "a-1 \n", "# a\n", ">>> a\n", "\\", '"'),
-)
 _TELLING = re.compile(r"(?i)out.of.memory|oom|killed|alloc|exhausted|Error|failed")
 _CHANGES: tuple[Callable[[random.Random, str], str], ...] = (
     *(_cut, _drop, _splice, _interleave, _colour, _litter, _numbers, _units),

@@ -13,7 +13,8 @@ from oomdoctor.errors import InputError
 from oomdoctor.pipeline import diagnose
 from oomdoctor.render.json import to_json
 from oomdoctor.rules import loader
-from tests.fuzz.mutations import corpus, healthy, mutated
+from tests.fuzz.corpus import corpus, healthy
+from tests.fuzz.mutations import mutated
 from tests.hang import no_hang
 
 if TYPE_CHECKING:
