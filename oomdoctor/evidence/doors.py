@@ -166,6 +166,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "n_ubatch",
         "kv self size",
         "vram used:",
+        "vram available, loading",
         "cache state:",
         "prompt cache is enabled",
         "memory_breakdown",

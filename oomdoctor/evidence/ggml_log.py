@@ -7,6 +7,7 @@
     load_tensors:        CUDA0 model buffer size =  7301.44 MiB
     llm_load_tensors:      CUDA0 buffer size =  3841.45 MiB                              (2024)
     llm_load_tensors: VRAM used: 3617.00 MB                                              (2023)
+    llama.go:300: 10240 MiB VRAM available, loading up to 40 GPU layers          (ollama, 2023)
     llama_context: n_ctx         = 131072
     llama_context: n_ctx_per_seq (8192) < n_ctx_train (131072) -- the full capacity ...
     llama_context: flash_attn    = 0
@@ -48,6 +49,7 @@ ANCHORS = (
     "n_ubatch",
     "kv self size",
     "vram used:",
+    "vram available, loading",
     "cache state:",
     "prompt cache is enabled",
     "memory_breakdown",
@@ -78,6 +80,7 @@ _SIZES = (
     (r"prompt cache is enabled, size limit: (?P<n>\d+) (?P<u>MiB)", "serve.prompt_cache_limit"),
     (r"to use (?P<n>\d+) (?P<u>MiB) of device memory vs\.", "serve.required"),
     (r"of device memory vs\. (?P<n>\d+) (?P<u>MiB) of free", "serve.available"),
+    (r"(?P<n>\d+) (?P<u>M(?:i?B)) VRAM available, loading", "serve.available"),
     (r"VRAM used: (?P<n>\d+(?:\.\d+)?) (?P<u>M(?:i?B))", "serve.weights"),
     (r"[Kk][Vv] self size\s*=\s*(?P<n>\d+(?:\.\d+)?) (?P<u>M(?:i?B))", "serve.kv_cache"),
 )
