@@ -34,6 +34,8 @@ T = TypeVar("T")
 LARGE_BYTES = 32 * 1024 * 1024
 """Inputs that have so much together are read in several processes."""
 MANY_LOGS = 8
+SHORT_LOG = 80
+"""Lines of what may be a report that was written by hand."""
 LINES_OF_MANY = 300
 """Lines kept of each log without a memory failure, where there are many logs."""
 
@@ -116,8 +118,10 @@ def assemble(gathered: Gathered, given: Sequence[Fact] = ()) -> FactBook:
 
 
 def _with_words(gathered: Gathered, book: FactBook) -> FactBook:
-    """Add what notes say in sentences; only where there are notes is their reader loaded."""
-    if not any(one.dialect == "notes" for one in gathered.readings):
+    """Add what somebody says in sentences, where notes or a short log may hold any."""
+    log = book.facts.get("log.text")
+    short = log is not None and len(log.quotes) <= SHORT_LOG
+    if not short and not any(one.dialect == "notes" for one in gathered.readings):
         return book
     from oomdoctor.reason.said import said
 

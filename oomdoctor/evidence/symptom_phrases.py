@@ -165,6 +165,13 @@ PLAIN = (
         ("trial.smaller_batch=runs",),
     ),
     (
+        (
+            r"\b(?:increas\w*|rais\w+|chang\w+|go(?:es|ing)?)\b[^.;!?]{0,16}\bbatch[^.;!?]{0,24}"
+            r"\b(?:from )?\d+ to \d+\b(?![^.;!?]{0,24}\b(?:fine|works|runs|fits)\b)"
+        ),
+        ("trial.smaller_batch=runs",),
+    ),
+    (
         r"\bfrom scratch\b[^,;]{0,30}\b(?:works|runs|fits|is fine|passes)",
         ("resume.on=true",),
     ),

@@ -18,7 +18,8 @@ BAD = (
     r"\b(?:fail\w*|crash\w*|die[sd]?|dying|dead|kill\w*|oom\w*|out of memory|runs? out|ran out"
     r"|run into|runs into|error\w*|abort\w*|explod\w*|blow\w*|breaks?|broke"
     r"|does ?n[o']t (?:fit|work|run)|stops?|can ?not|too (?:much|big|large)|exceed\w*|only"
-    r"|(?<!no )memory (?:problem|issue)s?|never (?:works|fits|runs)|not (?:fit|work|run)\w*)\b"
+    r"|occurs?|happens?|(?<!no )memory (?:problem|issue)s?|never (?:works|fits|runs)"
+    r"|not (?:fit|work|run)\w*)\b"
 )
 # Place of the run -> words; the first that fits a clause counts.
 PLACES = (
@@ -107,7 +108,9 @@ PLACES = (
     ),
 )
 GROWS = (
-    r"\b(?:creep\w*|climb\w*|grow(?:s|ing|th|n)?|grew|increas\w+|ris(?:es|ing|e)\b|rose"
+    r"\b(?:creep\w*|climb\w*|grow(?:s|ing|th|n)?|grew"
+    r"|increas\w+(?! +(?:the |my |our )?\w*(?:batch|size|length|limit|number|rank|worker))"
+    r"|ris(?:es|ing|e)\b|rose"
     r"|leak\w*|accumulates?|accumulated|go(?:es|ing) up|went up|build(?:s|ing)? up|add(?:s"
     r"|ing)? up|piles? up|higher and higher|more and more|swell\w*|balloon\w*|ramp\w*"
     r"|inflat\w+|more (?:with|after|per|in|on|for)? ?(?:every|each))\b"

@@ -24,7 +24,7 @@ from oomdoctor.evidence import (
     torch_oom_other,
     torn_oom,
 )
-from oomdoctor.evidence.crowded_ranks import crowded_ranks
+from oomdoctor.evidence.crowded_ranks import crowded_ranks, equal_cards
 from oomdoctor.evidence.events import Event, absorb, fact, merged
 from oomdoctor.evidence.haystack import LAST_LINES, MOST_LINES, haystack_of
 from oomdoctor.evidence.recovery import outlived, unanswered
@@ -253,6 +253,7 @@ def _counts(document: Document, events: list[Event]) -> Iterator[Fact]:
     quotes = [event.failure.line_quote for event in distinct[:20]]
     yield fact("oom.events", len(distinct), quotes)
     yield from crowded_ranks(own)
+    yield from equal_cards(own)
     yield from _repeats(document, distinct, work)
 
 

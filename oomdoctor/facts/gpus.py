@@ -133,7 +133,8 @@ def lookup(name: str) -> tuple[Gpu, ...]:
         return exact
     near = tuple(card for card in cards() if model <= card.tokens and _sizes_fit(card, sizes))
     same = tuple(card for card in near if _model_tokens(card) == model)
-    return same or near
+    desktop = tuple(card for card in near if "laptop" in model or "laptop" not in card.tokens)
+    return same or desktop or near
 
 
 def _model_tokens(card: Gpu) -> frozenset[str]:

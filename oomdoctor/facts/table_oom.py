@@ -100,6 +100,11 @@ ROWS = (
         "oom.crowded_ranks",
         "How many ranks report a failure on the device number that most of them name.",
     ),
+    count(
+        "oom.equal_cards",
+        "On how many cards the same memory lies outside PyTorch's pool, where messages of two or "
+        "more cards tell it (1: each differs).",
+    ),
     boolean("oom.caught", "The text stands in a warning or was caught: the run went on."),
     boolean(
         "oom.repeats_same_allocated",

@@ -1,4 +1,4 @@
-"""Facts that somebody states in own words beside a log: in notes, or in an issue that was pasted.
+"""Facts that somebody states in own words: in notes beside a log, or in a report that was pasted.
 
     "Training is fine, it always fails during evaluation, memory creeps up."
         -> run.phase=eval, growth.monotone=true
@@ -25,47 +25,64 @@ if TYPE_CHECKING:
     from oomdoctor.facts.book import FactBook
 
 MOST_LINES = 40
+SHORT_LOG = 80
+"""Lines of a log that may be a report; longer ones are a program's."""
 _LEAST_WORDS, _MOST_CHARS = 6, 1200
+_TRIED = ("trial.smaller_batch", "history.changed")
 _KEYS = ("run.phase", "run.late_step", "run.first_step", "run.epoch_boundary", "resume.on")
-_TOLD = (*_KEYS, "growth.", "trial.smaller_batch", "history.changed")
+_TOLD = (*_KEYS, *_TRIED, "growth.")
 _SOURCE = "what somebody says in own words"
 
 
 def said(readings: Sequence[ConfigReading], book: FactBook) -> tuple[Fact, ...]:
-    """Return what the prose of notes states and the book does not know."""
-    lines = [
-        (reading.source_id, number, line)
-        for reading in readings
-        if reading.dialect == "notes"
-        for number, line in _prose(reading.text)
-    ]
-    if not any(_tells_failure(line) for _, _, line in lines):
-        return ()
+    """Return what the prose of notes, or of a short log, states and the book does not know."""
+    lines = [quote for reading in readings for quote in _notes(reading)]
+    lines += _report(book.facts.get("log.text"))
+    failed = any(_tells_failure(line.text) for line in lines)
     found: dict[str, Fact] = {}
-    for artifact, number, line in lines[:MOST_LINES]:
-        for fact in parse_given(symptoms.read(line)):
-            quote = Quote(artifact=artifact, line=number, text=line)
-            new = replace(fact, origin=Origin.DERIVED, source=_SOURCE, quotes=(quote,))
+    for line in lines[:MOST_LINES]:
+        for fact in parse_given(symptoms.read(line.text)):
+            new = replace(fact, origin=Origin.DERIVED, source=_SOURCE, quotes=(line,))
             found.setdefault(fact.key, new)
-    return tuple(_unknown(found.values(), book))
+    told = _TOLD if failed else _TRIED
+    return tuple(one for one in _unknown(found.values(), book) if one.key.startswith(told))
+
+
+def _notes(reading: ConfigReading) -> list[Quote]:
+    if reading.dialect != "notes":
+        return []
+    lines = enumerate(reading.text.split("\n"), 1)
+    return [
+        Quote(artifact=reading.source_id, line=number, text=line)
+        for number, line in lines
+        if _is_prose(line)
+    ]
+
+
+def _report(log: Fact | None) -> list[Quote]:
+    """Return the sentences of a log that is short enough for a report; a trace has none."""
+    if log is None or len(log.quotes) > SHORT_LOG:
+        return []
+    return [quote for quote in log.quotes if _is_prose(quote.text) and _starts(quote.text)]
+
+
+def _starts(line: str) -> bool:
+    """Say whether a line starts as a sentence does, and not as what a program prints."""
+    return re.match(r"\s*(?:[A-Z][a-z]*|I) [a-z]", line) is not None and ": " not in line
 
 
 def _unknown(found: Iterable[Fact], book: FactBook) -> Iterator[Fact]:
     """Yield what may be told in words, and what no growth of the log's own contradicts."""
     grown = any(key.startswith("growth.") for key in book.facts)
     for fact in found:
-        if fact.key in book.facts or not fact.key.startswith(_TOLD):
-            continue
-        if not (grown and fact.key.startswith("growth.")):
+        if fact.key not in book.facts and not (grown and fact.key.startswith("growth.")):
             yield fact
 
 
-def _prose(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the numbered lines that are sentences, neither settings nor commands nor code."""
-    for number, line in enumerate(text.split("\n"), 1):
-        words = line.split()
-        if len(words) >= _LEAST_WORDS and len(line) <= _MOST_CHARS and not _technical(line, words):
-            yield number, line
+def _is_prose(line: str) -> bool:
+    """Say whether a line is a sentence, and neither a setting nor a command nor code."""
+    words = line.split()
+    return len(words) >= _LEAST_WORDS and len(line) <= _MOST_CHARS and not _technical(line, words)
 
 
 def _technical(line: str, words: Sequence[str]) -> bool:

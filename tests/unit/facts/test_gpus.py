@@ -84,3 +84,10 @@ def test_every_card_is_found_by_its_own_name() -> None:
     lost = [card.name for card in gpus.cards() if card not in gpus.lookup(card.name)]
 
     assert lost == []
+
+
+def test_a_laptop_s_card_is_meant_where_it_is_said() -> None:
+    assert [card.name for card in gpus.lookup("3080 ti")] == ["NVIDIA GeForce RTX 3080 Ti"]
+    assert [card.name for card in gpus.lookup("3080 ti laptop")] == [
+        "NVIDIA GeForce RTX 3080 Ti Laptop GPU"
+    ]

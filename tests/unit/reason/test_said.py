@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from oomdoctor.configs.dialect import ConfigReading
+from oomdoctor.facts.book import FactBook
+from oomdoctor.model.core import Fact, Quote
 from oomdoctor.model.enums import Origin
 from oomdoctor.reason.said import said
 from tests.unit.reason.builders import book
@@ -64,3 +66,24 @@ def test_a_config_of_a_framework_is_no_prose() -> None:
     text = "It always fails during evaluation and the memory keeps growing."
 
     assert said(notes(text, "hf_trainer"), book()) == ()
+
+
+def test_a_report_that_was_pasted_as_a_log_has_sentences_too() -> None:
+    lines = [
+        "RuntimeError: CUDA out of memory. Tried to allocate 14.9 GiB.",
+        "It happens during evaluation of the model after training.",
+    ]
+    quotes = tuple(
+        Quote(artifact="crash.log", line=number, text=line) for number, line in enumerate(lines, 1)
+    )
+    facts = {"log.text": Fact(key="log.text", value="\n".join(lines), quotes=quotes)}
+
+    (fact,) = said((), FactBook(facts=facts))
+
+    assert (fact.key, fact.value, fact.quotes[0].line) == ("run.phase", "eval", 2)
+
+
+def test_what_was_tried_counts_without_a_word_of_failure() -> None:
+    text = "If I try to increase the batch size from 16 to 32 it gives me this message."
+
+    assert told(text) == {"trial.smaller_batch": "runs"}
