@@ -35,6 +35,8 @@ def bytes_of(ctx: click.Context | None, param: click.Parameter, value: str | Non
         raise click.BadParameter(
             f"{value!r} is no size: expected such as 3GiB", ctx=ctx, param=param
         )
+    if size.bytes < 0:
+        raise click.BadParameter(f"{value!r} is less than nothing", ctx=ctx, param=param)
     return round(size.bytes)
 
 

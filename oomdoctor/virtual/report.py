@@ -42,7 +42,10 @@ class VirtualReport:
 
     def sentences(self) -> Iterator[str]:
         """Yield what a reader of the run has to know, the figures first."""
-        yield "nothing was computed: losses and texts mean nothing, memory is counted"
+        yield (
+            "nothing was computed: losses and texts mean nothing, memory is counted, and tensors "
+            "that were saved are not kept"
+        )
         for number, (card, use) in enumerate(zip(self.cards, self.usage, strict=True)):
             yield f"card {number}, {_figures(card, use)}"
         for card, use in zip(self.cards, self.usage, strict=True):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.errors import UsageError
 from oomdoctor.record import NamedTuple, dataclass, replace
+from oomdoctor.units import format_size
 from oomdoctor.virtual.build import build
 from oomdoctor.virtual.environment import PREFIX, environment_of
 from oomdoctor.virtual.outside import with_outside
@@ -118,6 +119,13 @@ class Session:
             )
             for card in wanted.cards
         )
+        for card in self.cards:
+            if card.others_bytes >= card.total_bytes:
+                raise UsageError(
+                    f"others cannot hold {format_size(card.others_bytes)} of {card.name}, which "
+                    f"has {format_size(card.total_bytes)}",
+                    hint="give what they hold of each card, such as --others 3GiB",
+                )
         self._wanted = wanted
         base = dict(base) if wanted.venv is None else with_venv(wanted.venv, base)
         # who starts it looks for it in the path of its own

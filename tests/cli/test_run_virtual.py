@@ -122,7 +122,7 @@ def test_a_run_keeps_its_report_in_the_bundle(
     assert told["virtual"] == "NVIDIA L4"
 
 
-@pytest.mark.parametrize("text", ["much", ""])
+@pytest.mark.parametrize("text", ["much", "", "-3GiB"])
 def test_a_size_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(click.BadParameter, match="no size"):
         bytes_of(None, SIZE, text)

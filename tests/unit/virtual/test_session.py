@@ -51,6 +51,11 @@ def test_a_command_gets_cards_with_contexts_and_strangers() -> None:
     assert session.words == "2 x NVIDIA L4"
 
 
+def test_others_cannot_hold_more_than_a_card_has() -> None:
+    with pytest.raises(UsageError, match="others cannot hold 30.00 GiB of NVIDIA L4, which has"):
+        begun(cards=cards_named("NVIDIA L4"), others_bytes=30 * GIB)
+
+
 def test_only_what_differs_from_our_own_environment_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SAME", "1")
 
