@@ -52,7 +52,7 @@ def test_a_command_gets_cards_with_contexts_and_strangers() -> None:
 
 
 def test_others_cannot_hold_more_than_a_card_has() -> None:
-    with pytest.raises(UsageError, match="others cannot hold 30.00 GiB of NVIDIA L4, which has"):
+    with pytest.raises(UsageError, match=r"others cannot hold 30\.00 GiB of NVIDIA L4, which has"):
         begun(cards=cards_named("NVIDIA L4"), others_bytes=30 * GIB)
 
 
