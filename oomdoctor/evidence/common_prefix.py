@@ -40,7 +40,7 @@ _NO_PARTS = ("error", "exception", "warning", ".py", ".cpp", ".cc", ".cu", ".h")
 def common_prefix(source: Source) -> Taker | None:
     """Return what takes off the prefixes that the lines of `source` share, if they share any."""
     lines = [line for _, line in source.lines[:_LOOKED_AT] if line.strip()]
-    taker = pasted_prefix(lines)
+    taker = pasted_prefix(lines, later=(line for _, line in source.lines))
     if taker is None:
         return _launcher_prefix(lines) or behind_stamps(lines, _launcher_prefix)
     bare = [line if (found := taker(line)) is None else found.text for line in lines]

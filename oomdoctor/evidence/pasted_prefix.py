@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from oomdoctor.evidence.prefixes import LEVELS, Parts, behind, dump_line, split_prefixes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     Taker = Callable[[str], Parts | None]
 
@@ -33,12 +33,15 @@ _MOST_LINES = 400
 _MOST_NAMES = 32
 
 
-def pasted_prefix(lines: Sequence[str]) -> Taker | None:
-    """Return what takes off the quote marks, margin, numbers or names that `lines` share."""
+def pasted_prefix(lines: Sequence[str], *, later: Iterable[str] = ()) -> Taker | None:
+    """Return what takes off the quote marks, margin, numbers or names that `lines` share.
+
+    `later` are all lines of the input: an indented listing is no margin of a dump far behind it.
+    """
     some = lines[:_MOST_LINES]
     if len(some) < 2:
         return None
-    return _numbered(some) or _margin(some) or _quoted(some) or _named(some)
+    return _numbered(some) or _margin(some, later) or _quoted(some) or _named(some)
 
 
 def behind_stamps(
@@ -66,14 +69,14 @@ def _stamped(lines: Sequence[str]) -> bool:
     return sum(split_prefixes(line).stamp is not None for line in lines) >= _SHARE * len(lines)
 
 
-def _margin(lines: Sequence[str]) -> Taker | None:
+def _margin(lines: Sequence[str], later: Iterable[str]) -> Taker | None:
     """Take off the blanks that all lines start with; frames alone keep the two that are theirs."""
     margins = [line[: len(line) - len(line.lstrip())] for line in lines]
     margin = min(margins, key=len)
     margin = margin if all(one.startswith(margin) for one in margins) else ""
     if margin and any(line.startswith('File "', len(margin)) for line in lines):
         margin = margin[:-2]
-    if not margin:
+    if not margin or any(dump_line().match(line) for line in later if not line.startswith(margin)):
         return None
     return lambda line: (
         Parts(line[len(margin) :], None, "", None) if line.startswith(margin) else None

@@ -40,6 +40,7 @@ _WRAPPING = """
 _WRAPPERS = frozenset(_WRAPPING.split())
 _HANDLER_FILES = ("torch/utils/data/_utils/signal_handling.py",)
 _CODE_LOOKBACK = 3
+_LISTED_LINES = 4
 _CODE_CHARS = 400
 _LAYER_DEPTH = 3
 _FRAMEWORKS = (
@@ -94,10 +95,21 @@ def quoted_code(document: Document, index: int) -> Stack | None:
             return None
         if before and _warning().search(document.lines[before - 1].text) is not None:
             return None
+        if _is_listing(document, before):
+            return None
         code = other.text.strip()
         frame = Frame("", None, "", code, before, before)
         return Stack(frames=(frame,), rank=line.rank, stream=line.stream, first=before, last=before)
     return None
+
+
+def _is_listing(document: Document, index: int) -> bool:
+    """Say whether a line of code ends a run of such lines: nobody quotes so many of a stack."""
+    first = index - _LISTED_LINES
+    return first >= 0 and all(
+        len(line.text) <= _CODE_CHARS and _code_line().match(line.text) is not None
+        for line in document.lines[first:index]
+    )
 
 
 def _frame_facts(document: Document, stack: Stack) -> Iterator[Fact]:

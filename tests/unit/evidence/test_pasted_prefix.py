@@ -101,3 +101,14 @@ def test_a_prefix_is_looked_for_in_a_bounded_part_of_a_line(name: str) -> None:
     pattern = getattr(prefix_patterns, name)().pattern
 
     assert re.findall(r"\(\?=[^()]*[\])][*+]", pattern) == []
+
+
+@pytest.mark.parametrize("row", ["    ^^^^^", "    x = f(", "  | epoch", "\tat frame"])
+def test_an_indented_listing_before_a_dump_is_no_margin_of_the_dump(row: str) -> None:
+    assert list(LINES) == texts([*[row] * 3000, *LINES])[3000:]
+
+
+def test_a_margin_stays_one_where_only_prose_behind_it_has_none() -> None:
+    moved = [f"    {line}" for line in LINES * 100]
+
+    assert list(LINES * 100) == texts([*moved, "Thanks for any hint"])[:-1]

@@ -168,6 +168,12 @@ def test_the_code_of_a_warning_is_no_stack() -> None:
     assert quoted_code(document_of(f"{warned}\nCUDA out of memory."), 2) is None
 
 
+def test_the_last_line_of_a_listing_is_no_stack() -> None:
+    listing = "".join(f"    x{row} = f(\n" for row in range(8))
+
+    assert quoted_code(document_of(f"{listing}CUDA out of memory."), 8) is None
+
+
 @pytest.mark.parametrize("prose", ["step 3 done (in 4 s): fine", "loading model", "lr = 3"])
 def test_prose_before_the_message_is_no_code(prose: str) -> None:
     assert quoted_code(document_of(f"{prose}\nCUDA out of memory."), 1) is None
