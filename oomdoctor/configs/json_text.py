@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from oomdoctor.configs.setting import Lines, Plain, Scalar
 
 MAX_NODES = 200_000
+_SHOWN_DIGITS = 60
 MAX_SETTINGS = 20_000
 MOST_TOLD = 50
 
@@ -112,7 +113,7 @@ class _Parser:
             if self.strict or word not in _LOOSE_WORDS:
                 raise self.fault(f"expected a value, found {word!r}", at)
             return Node("word", at, found.end(), scalars.scalar_of(word))
-        return Node("number", at, found.end(), scalars.number_of(word))
+        return Node("number", at, found.end(), _number(word))
 
     def mapping(self, start: int, depth: int) -> Node:
         pairs: list[tuple[str, int, Node]] = []
@@ -221,3 +222,9 @@ def _walk(node: Node, path: tuple[str, ...], lines: Lines, starts: list[int]) ->
     inside = 1 if node.kind == "text" else 0
     width = min(node.end - node.start - inside, len(lines.rows[row][1]) - column)
     yield Setting(path, said, lines.quote(row, column + inside, column + width))
+
+
+def _number(word: str) -> int | float | str | None:
+    """Return a number, one of hundreds of digits as it is written."""
+    number = scalars.number_of(word)
+    return word if number is None and len(word) > _SHOWN_DIGITS else number

@@ -211,6 +211,7 @@ def common_derived(settings: Settings) -> Iterator[tuple[Claim, Setting]]:
         if row and row.value is False and settings.value(other) is not True:
             yield Claim("quant.kind", "none"), row
     prompt, answer = settings.get("max_prompt_length"), settings.get("max_completion_length")
-    if prompt and answer and isinstance(prompt.value, int) and isinstance(answer.value, int):
-        total = prompt.value + answer.value
+    both = [row.value for row in (prompt, answer) if row and isinstance(row.value, int)]
+    if prompt and len(both) == 2 and min(both) > 0:
+        total = sum(both)
         yield Claim("train.seq_len", total, 0, "max_prompt_length + max_completion_length"), prompt

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.configs import dialects, listing, mapping
 from oomdoctor.configs.claims import Claim
+from oomdoctor.configs.impossible import facts_of as impossible_facts
 from oomdoctor.configs.impossible import impossible
 from oomdoctor.configs.setting import Lines, Setting, Settings
+from oomdoctor.facts.bounds import can_be
 from oomdoctor.model.enums import Origin
 from oomdoctor.record import NamedTuple
 
@@ -108,8 +110,15 @@ def _settings(
     if loose and not closes:
         made += _loose(lines, settings, dialect)
     made += listing.listing(settings.in_force)
-    notes = (*said, *impossible(settings, dialect))
-    return Part(kind, dialect.name, mapping.unique(made), closes, notes)
+    return _checked(Part(kind, dialect.name, tuple(made), closes, said), settings, dialect)
+
+
+def _checked(part: Part, settings: Iterable[Setting], dialect: Dialect) -> Part:
+    """Drop what no job can have, and say so of the settings that state it."""
+    found = impossible(settings, dialect)
+    facts = [fact for fact in (*part.facts, *impossible_facts(found)) if can_be(fact)]
+    notes = dict.fromkeys(one.note for one in found)
+    return part._replace(facts=mapping.unique(facts), notes=(*part.notes, *notes))
 
 
 def _framework(settings: Settings, dialect: Dialect) -> list[Fact]:
@@ -178,7 +187,7 @@ def _notes(lines: Lines) -> Part:
     made = [mapping.fact_of(claim, quote) for claim, quote in notes.read(lines, dialect)]
     if dialect.framework is not None and made:
         made.append(mapping.fact_of(Claim("job.framework", dialect.framework), *made[0].quotes))
-    return Part("notes", "notes", mapping.unique(made))
+    return Part("notes", "notes", mapping.unique(filter(can_be, made)))
 
 
 def _command(lines: Lines) -> Part:
@@ -198,11 +207,11 @@ def _command(lines: Lines) -> Part:
     made += comments(lines, dialect)
     made += listing.listing(settings.in_force)
     name = "shell" if dialect is dialects.NOTES else dialect.name
-    facts = mapping.unique(_of_script(made) if found.scripts else made)
+    facts = tuple(_of_script(made) if found.scripts else made)
     closes = dialect.closes(settings)
     if name in ("vllm", "sglang") and any(fact.key == "model.name" for fact in facts):
         closes = ("serve-config",)
-    return Part("command", name, facts, closes)
+    return _checked(Part("command", name, facts, closes), settings, dialect)
 
 
 def _of_script(facts: list[Fact]) -> list[Fact]:
@@ -247,7 +256,7 @@ def _python(lines: Lines) -> Part:
     made += found.calls
     closes = dialect.closes(rows) or python_script.closes(settings, found)
     name = framework if framework in SCRIPTED and dialect.name == "python" else dialect.name
-    return Part("python", name or "python", mapping.unique(made), closes)
+    return _checked(Part("python", name or "python", tuple(made), closes), rows, dialect)
 
 
 def _scripted(settings: Settings, framework: str | None, found: Scripts) -> Dialect:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oomdoctor.facts import (
+    derive_impossible,
     derive_lint_adapters,
     derive_lint_checks,
     derive_lint_loop,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from oomdoctor.facts.book import FactBook
 
 STEPS = (
+    *derive_impossible.STEPS,
     *derive_lint_training.STEPS,
     *derive_lint_memory.STEPS,
     *derive_lint_loss.STEPS,

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from oomdoctor.errors import UsageError
+from oomdoctor.facts.bounds import BOUNDS
 from oomdoctor.facts.registry import spec_of
 from oomdoctor.model.core import Fact
 from oomdoctor.model.enums import Kind, Origin
@@ -50,6 +51,12 @@ def parse_one(item: str) -> Fact:
     if not text:
         raise UsageError(f"--fact {key} has no value", hint=_expected(spec))
     value, slack = _parse(spec, text)
+    bound = BOUNDS.get(key)
+    if bound is not None and not isinstance(value, (bool, str)) and bound.is_mistake(value):
+        raise UsageError(
+            f"--fact {key}={text} is none that a job can have",
+            hint=f"{key} is {bound.said(value)}",
+        )
     return Fact(
         key=key, value=value, origin=Origin.STATED, slack=slack, source="stated with --fact"
     )

@@ -10,6 +10,12 @@ SCRIPT = "Give the training script beside the config"
 
 ROWS = (
     boolean("precision.both_halves", "fp16 and bf16 are both switched on in one place."),
+    text("impossible.rows", "Batch sizes and accumulation that no job can have, as written."),
+    text("impossible.tokens", "Lengths that no row can have, as written."),
+    text("impossible.ranks", "Numbers of processes or cards that no job can have, as written."),
+    text("impossible.adapter", "Ranks that no adapter can have, as written."),
+    text("impossible.share", "Shares outside of 0 to 1, as written."),
+    text("impossible.rate", "Learning rates and decays that are no number or below 0, as written."),
     boolean("precision.fp8", "Training in fp8 is asked for.", obtain=CONFIG),
     boolean("precision.tf32_on", "TF32 matrix products: stated, or off as torch has it."),
     enum("train.trained_dtype", "Dtype of the weights that are trained (derived).", DTYPES),

@@ -81,3 +81,11 @@ def test_a_fact_given_twice_with_one_value_counts_once() -> None:
     facts = parse_given(["model.vocab=1", "model.vocab=1", "model.layers=2"])
 
     assert [fact.key for fact in facts] == ["model.vocab", "model.layers"]
+
+
+@pytest.mark.parametrize("item", ["train.micro_batch=0", "train.seq_len=-5", "lora.rank=-8"])
+def test_a_number_that_no_job_can_have_is_refused(item: str) -> None:
+    with pytest.raises(UsageError, match="none that a job can have") as caught:
+        parse_given([item])
+
+    assert "a whole number of at least 1" in str(caught.value.hint)
