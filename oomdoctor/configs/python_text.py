@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MAX_CHARACTERS = 400_000
 MAX_ATTEMPTS = 3000
+MAX_BRACES = 20_000
+"""No script has more; Python itself takes seconds for a formatted text of so many fields."""
 OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mult: operator.mul,
     ast.Add: operator.add,
@@ -44,7 +46,8 @@ def nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
 
 def blocks(lines: Lines) -> tuple[Block, ...]:
     """Parse lines as one module; where that fails, piece by piece."""
-    if len(lines.text) > MAX_CHARACTERS:
+    text = lines.text
+    if len(text) > MAX_CHARACTERS or text.count("{") > MAX_BRACES:
         return ()
     whole = _parse(lines) or _repaired(lines)
     return (whole,) if whole else tuple(_pieces(lines))
@@ -87,12 +90,14 @@ def _pieces(lines: Lines) -> Iterator[Block]:
     """Parse statement by statement; a line that begins none is skipped."""
     rows = lines.rows
     texts = [row for _, row in rows]
-    at = attempts = 0
+    at = attempts = unclosed = 0
     while at < len(rows) and attempts < MAX_ATTEMPTS:
         if not texts[at].strip():
             at += 1
             continue
-        taken = segments.python_extent(texts, at)
+        followed = unclosed < segments.MOST_UNCLOSED
+        taken = segments.python_extent(texts, at) if followed else 1
+        unclosed += taken == 1 and segments.opens(texts[at])
         attempts += 1 + taken // 20
         block = _parse(lines.part(rows[at : at + taken]))
         if block is not None and block.tree.body:

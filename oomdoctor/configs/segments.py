@@ -127,7 +127,7 @@ def _kinds(rows: Sequence[tuple[int, str]]) -> list[str]:
                 taken += 1
         elif kind in ("python", "assignment"):
             taken = python_extent(lines, at) if unclosed < MOST_UNCLOSED else 1
-            unclosed += taken == 1 and _opens(lines[at])
+            unclosed += taken == 1 and opens(lines[at])
             kind = "python" if taken > 1 else kind
         kinds += [kind] * taken
     return _settle(kinds, lines)
@@ -185,7 +185,8 @@ def _statement(lines: Sequence[str], start: int) -> int:
     return taken
 
 
-def _opens(row: str) -> bool:
+def opens(row: str) -> bool:
+    """Say whether a line opens more brackets than it closes."""
     bare = _quoted().sub("", row[:2000])
     return sum(map(bare.count, "([{")) > sum(map(bare.count, ")]}"))
 

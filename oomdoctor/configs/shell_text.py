@@ -57,6 +57,8 @@ def commands(lines: Lines) -> Iterator[list[Word]]:
     words = 0
     closer = ""
     for row, (_, line) in enumerate(lines.rows):
+        if words >= MAX_WORDS:
+            break
         text = _without_directive(line.rstrip())
         joined = text.endswith("\\")
         text = text[:-1] if joined else text

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from oomdoctor.configs import env_edit
+from oomdoctor.configs import env_edit, shell_text
 from oomdoctor.configs.cli_edit import edit, held
 from oomdoctor.configs.patch import edited
 from oomdoctor.configs.reader import read_config
+from oomdoctor.configs.setting import Lines
 
 SCRIPT = """\
 #!/bin/bash
@@ -208,3 +209,18 @@ def test_a_world_of_one_that_starts_a_rank_per_card_counts_nodes(
     facts = {fact.key: fact.value for one in read_config(text, name="run.sh") for fact in one.facts}
 
     assert facts.get("dist.world_size") == size
+
+
+def test_words_beyond_the_most_are_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    plain = shell_text._without_directive
+
+    def counted(line: str) -> str:
+        looked.append(line)
+        return plain(line)
+
+    monkeypatch.setattr(shell_text, "_without_directive", counted)
+    lines = Lines.of_text("run.sh", "{\n" * (2 * shell_text.MAX_WORDS))
+
+    assert sum(1 for _ in shell_text.commands(lines)) == shell_text.MAX_WORDS
+    assert len(looked) == shell_text.MAX_WORDS
