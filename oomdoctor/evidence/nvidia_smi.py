@@ -39,6 +39,10 @@ def read(document: Document) -> Reading:
     return reading_of(document, tables(document))
 
 
+MOST_CARDS, MOST_ROWS = 512, 4096
+"""A snapshot that holds so many is more than one; each new row copies those before it."""
+
+
 def tables(document: Document) -> tuple[Table, ...]:
     """Return all snapshots in the order of the text."""
     builder = _Builder(document=document)
@@ -80,6 +84,9 @@ class _Builder:
         self.named_at = -NAME_REACH
 
     def _current(self, index: int) -> Table:
+        held = self.table
+        if held is not None and (len(held.cards) >= MOST_CARDS or len(held.rows) >= MOST_ROWS):
+            self._close()
         if self.table is None:
             self.table = Table(order=index)
         return self.table

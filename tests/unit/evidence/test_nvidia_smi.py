@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from oomdoctor.evidence import nvidia_smi
+from tests.unit.evidence.documents import document_of
 from tests.unit.evidence.tables_documents import MIB, fact_of, read_raw, read_text, values
 
 CARDS = {
@@ -251,3 +252,9 @@ def test_rounding_is_half_a_mebibyte() -> None:
         fact_of(reading, "gpu.used").slack,
         fact_of(reading, "gpu.free").slack,
     ) == (MIB // 2, MIB)
+
+
+def test_thousands_of_rows_without_a_head_are_no_one_snapshot() -> None:
+    found = nvidia_smi.tables(document_of("| 1MiB / 2MiB |\n" * 2000))
+
+    assert [nvidia_smi.MOST_CARDS] * 3 == [len(table.cards) for table in found[:3]]
