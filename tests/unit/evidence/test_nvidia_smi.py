@@ -257,4 +257,4 @@ def test_rounding_is_half_a_mebibyte() -> None:
 def test_thousands_of_rows_without_a_head_are_no_one_snapshot() -> None:
     found = nvidia_smi.tables(document_of("| 1MiB / 2MiB |\n" * 2000))
 
-    assert [nvidia_smi.MOST_CARDS] * 3 == [len(table.cards) for table in found[:3]]
+    assert [len(table.cards) for table in found[:3]] == [nvidia_smi.MOST_CARDS] * 3
