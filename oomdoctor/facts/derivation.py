@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor.model.core import Fact
 from oomdoctor.model.enums import Origin
-from oomdoctor.record import NamedTuple, dataclass
+from oomdoctor.record import NamedTuple, dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -26,13 +26,15 @@ class MissingFactError(Exception):
 class Outcome(NamedTuple):
     """What a derivation found: the value, the formula in words, the half width of rounding.
 
-    `guess` marks an outcome that is itself an assumption, whatever it was derived from.
+    `guess` marks an outcome that is itself an assumption, whatever it was derived from; `printed`
+    names the key whose figure it is as it stands, so that it is no less stated than that one.
     """
 
     value: Value
     source: str
     slack: float = 0
     guess: bool = False
+    printed: str | None = None
 
 
 class Inputs:
@@ -185,6 +187,9 @@ def run(step: Derivation, facts: Mapping[str, Fact], *, closed: frozenset[str]) 
         return None
     read = inputs.used.values()
     guesses = tuple(fact.key for fact in read if fact.origin is Origin.ASSUMED)
+    figure = facts.get(outcome.printed) if outcome.printed and not guesses else None
+    if figure is not None:
+        return replace(figure, key=step.key, source=outcome.source)
     return Fact(
         key=step.key,
         value=outcome.value,

@@ -7,7 +7,7 @@ so reserved = allocated + unallocated whatever the pools hold (CUDACachingAlloca
 from __future__ import annotations
 
 from oomdoctor.facts.derivation import Inputs, Outcome, derives
-from oomdoctor.facts.derive_foreign import foreign_low, shares_main_memory
+from oomdoctor.facts.derive_foreign import foreign_low, foreign_made, shares_main_memory
 from oomdoctor.facts.segments import segment_bytes
 
 MIB = 1 << 20
@@ -230,6 +230,7 @@ def _self_key(facts: Inputs) -> str | None:
         "oom.this_process",
         "oom.largest_process",
         "oom.listed_processes_bytes",
+        "oom.listed_processes",
         "balance.listed_is_self",
         "gpu.used",
         "gpu.largest_row",
@@ -248,7 +249,23 @@ def foreign(facts: Inputs) -> Outcome | None:
     if others > max(0, rest):
         slack = facts.slack("oom.listed_processes_bytes")
         return Outcome(others, "sum of the other listed processes", slack)
-    return Outcome(max(0, rest), "capacity - free - this process", facts.slack(*keys))
+    return _named(facts, rest) or Outcome(
+        max(0, rest), "capacity - free - this process", facts.slack(*keys)
+    )
+
+
+def _named(facts: Inputs, rest: int) -> Outcome | None:
+    """Return what the processes that the message names hold, where that is all of the rest."""
+    listed = facts.maybe_int("oom.listed_processes_bytes")
+    if not listed or facts.maybe_int("oom.this_process") is None:
+        return None
+    keys = ("oom.capacity", "oom.free", "oom.this_process", "oom.listed_processes_bytes")
+    if abs(rest - listed) > facts.slack(*keys):
+        return None
+    one = facts.maybe_int("oom.listed_processes") == 1
+    source = "the process that the message names" if one else "sum of the listed processes"
+    slack = facts.slack("oom.listed_processes_bytes")
+    return Outcome(listed, source, slack, printed="oom.listed_processes_bytes" if one else None)
 
 
 def _foreign_by_table(facts: Inputs) -> Outcome | None:
@@ -277,4 +294,5 @@ STEPS = (
     context,
     foreign,
     foreign_low,
+    foreign_made,
 )

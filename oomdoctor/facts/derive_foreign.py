@@ -6,6 +6,7 @@ import re
 from functools import cache
 
 from oomdoctor.facts.derivation import Inputs, Outcome, derives
+from oomdoctor.units import format_size
 
 CONTEXT_USUAL_HIGH = 1.5 * (1 << 30)
 CAPACITY_ALLOWANCE = 0.04
@@ -31,35 +32,73 @@ def _shared_chip() -> re.Pattern[str]:
     )
 
 
-@derives(
-    "balance.foreign_low",
-    reads=(
-        "balance.outside",
-        "oom.capacity",
-        "oom.free",
-        "oom.listed_processes",
-        "oom.listed_processes_bytes",
-        "oom.largest_process",
-        "gpu.foreign",
-    ),
+_READS = (
+    "balance.outside",
+    "oom.capacity",
+    "oom.free",
+    "oom.this_process",
+    "oom.listed_processes",
+    "oom.listed_processes_bytes",
+    "oom.largest_process",
+    "gpu.foreign",
 )
-def foreign_low(facts: Inputs) -> Outcome | None:
-    """Outside - the most that one context usually takes; never above the known share.
 
-    Only Windows lets a card be free to the last byte: it grants a process a budget, and keeps the
-    rest for the desktop.
+
+@derives("balance.foreign_low", reads=_READS)
+def foreign_low(facts: Inputs) -> Outcome | None:
+    """What the message names beside this process, or outside - the most that a context takes.
+
+    It is never above the known share. Only Windows lets a card be free to the last byte: it grants
+    a process a budget, and keeps the rest for the desktop.
     """
     if facts.maybe_int("balance.outside") is None:
         return _listed_beside_one(facts)
+    allowance, words = _allowance(facts)
+    low = max(0, facts.whole("balance.outside") - allowance)
+    known = facts.maybe_int("gpu.foreign")
+    low = low if known is None else min(low, known)
+    named = _named(facts)
+    if named > low:
+        words = "the processes that the message names"
+        return Outcome(named, words, facts.slack("oom.listed_processes_bytes"))
+    return Outcome(low, words, facts.slack("balance.outside"))
+
+
+@derives("balance.foreign_made", reads=(*_READS, "balance.foreign_low"))
+def foreign_made(facts: Inputs) -> Outcome | None:
+    """Say in figures what the lower bound is made of."""
+    low = facts.whole("balance.foreign_low")
+    outside = facts.maybe_int("balance.outside")
+    if not low:
+        return None
+    if outside is None or _named(facts) == low:
+        return Outcome("named in the message", "the processes that the message names")
+    known = facts.maybe_int("gpu.foreign")
+    less = f"{format_size(outside)} outside this pool less {format_size(outside - low)}"
+    made = f"{less} that a context can take"
+    if known is not None and known > low:
+        made += f"; about {format_size(known)} by the difference of its figures"
+    elif known is not None:
+        made = "by the difference of its figures"
+    return Outcome(made, "its parts")
+
+
+def _allowance(facts: Inputs) -> tuple[int, str]:
+    """Return what of the bytes outside the pool may be this process's own, and how it is made."""
     capacity = facts.whole("oom.capacity")
     allowance = int(max(CONTEXT_USUAL_HIGH, CAPACITY_ALLOWANCE * capacity))
     words = "outside - max(1.5 GiB, 4 % of the capacity)"
     if facts.maybe_int("oom.free") == 0:
         allowance += int(BUDGET_ALLOWANCE * capacity)
         words += " - 20 % that Windows keeps"
-    low = max(0, facts.whole("balance.outside") - allowance)
-    known = facts.maybe_int("gpu.foreign")
-    return Outcome(low if known is None else min(low, known), words, facts.slack("balance.outside"))
+    return allowance, words
+
+
+def _named(facts: Inputs) -> int:
+    """Return what the processes hold that a message names beside this one, 0 where it is none."""
+    if facts.maybe_int("oom.this_process") is None:
+        return 0
+    return facts.maybe_int("oom.listed_processes_bytes") or 0
 
 
 def _listed_beside_one(facts: Inputs) -> Outcome | None:

@@ -63,8 +63,9 @@ ROWS = (
     size("balance.context", "This process outside the allocator: contexts, cuBLAS, NCCL."),
     size(
         "balance.foreign_low",
-        "Lower bound of other processes' bytes: outside minus 1.5 GiB for this context.",
+        "Lower bound of other processes' bytes: named, or outside minus 1.5 GiB for a context.",
     ),
+    text("balance.foreign_made", "What that lower bound is made of, in figures (derived)."),
     ratio("balance.foreign_low_share", "balance.foreign_low as a share of the capacity."),
     boolean("balance.listed_is_self", "The single 'Process N' clause is this process (by size)."),
     boolean("balance.listed_twins", "Every listed process holds about as much as this one."),
