@@ -39,6 +39,7 @@ def test_a_shared_memory_tells_nothing_of_other_processes(
     assert (made.value("balance.foreign_low") is not None) is known
 
 
+OUTSIDE = "3.42 GiB outside this pool less 1.50 GiB that a context can take"
 NAMED = {
     "oom.seen": True,
     "oom.requested": "1.96 GiB",
@@ -73,13 +74,12 @@ def test_a_rest_larger_than_the_named_process_stays_a_difference() -> None:
         (
             ("oom.listed_processes", "oom.largest_process", "oom.listed_processes_bytes"),
             "1.92 GiB",
-            "3.42 GiB outside this pool less 1.50 GiB that a context can take;"
-            " about 3.02 GiB by the difference of its figures",
+            f"{OUTSIDE}; about 3.02 GiB by the difference of its figures",
         ),
         (
             tuple(key for key in NAMED if key.startswith(("oom.l", "oom.t"))),
             "1.92 GiB",
-            "3.42 GiB outside this pool less 1.50 GiB that a context can take",
+            OUTSIDE,
         ),
     ],
 )
