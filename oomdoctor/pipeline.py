@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 from oomdoctor.errors import InputError
 from oomdoctor.evidence.source import read_source, source_of_text
 from oomdoctor.facts.book import FactBook
-from oomdoctor.facts.given import parse_given
+from oomdoctor.facts.given import parse_possible
 from oomdoctor.gathering import Gathered, add_config, add_inputs, joined_texts
 from oomdoctor.inputs import items_of
 from oomdoctor.reading import config_reading, read_one, read_path
@@ -60,7 +60,7 @@ def diagnose(  # noqa: PLR0913 - the front door of the library: each is one thin
     `select` and `ignore` are starts of codes: of the rules that may speak, and that may not.
     `progress` is told now and then how many bytes of how many have been read.
     """
-    given = parse_given(facts)
+    given = parse_possible(facts)
     gathered = gather(inputs, config=config, stdin=stdin, progress=progress)
     ruleset = chosen_rules(rules, preview=preview, select=select, ignore=ignore)
     return concluded(gathered, assemble(gathered, given), ruleset)

@@ -14,7 +14,7 @@ from oomdoctor.errors import InputError
 from oomdoctor.estimating.choice import engines
 from oomdoctor.estimating.describe import cards_asked, settings_of
 from oomdoctor.estimating.of_failure import with_simulation
-from oomdoctor.facts.given import parse_given
+from oomdoctor.facts.given import parse_possible
 from oomdoctor.record import replace
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def diagnosed_with_simulation(asked: Asked) -> Diagnosis:
             gathered = gathered_with(
                 asked["files"], asked["snapshot"], asked["config"], progress=bar
             )
-        book = pipeline.assemble(gathered, parse_given(asked["fact"]))
+        book = pipeline.assemble(gathered, parse_possible(asked["fact"]))
         ruleset = pipeline.chosen_rules(
             (*rule_directories(), *asked["rules"]),
             preview=asked["preview"],

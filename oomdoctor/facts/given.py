@@ -39,6 +39,19 @@ def parse_given(items: Iterable[str]) -> tuple[Fact, ...]:
     return tuple(facts.values())
 
 
+def parse_possible(items: Iterable[str]) -> tuple[Fact, ...]:
+    """Parse what a person gives with `--fact`; a number that no job can have is an error."""
+    facts = parse_given(items)
+    for fact in facts:
+        bound, value = BOUNDS.get(fact.key), fact.value
+        if bound is not None and not isinstance(value, (bool, str)) and bound.is_mistake(value):
+            raise UsageError(
+                f"--fact {fact.key}={value} is none that a job can have",
+                hint=f"{fact.key} is {bound.said(value)}",
+            )
+    return facts
+
+
 def parse_one(item: str) -> Fact:
     """Parse one `KEY=VALUE`; UsageError says what was expected."""
     key, equals, text = item.partition("=")
@@ -51,12 +64,6 @@ def parse_one(item: str) -> Fact:
     if not text:
         raise UsageError(f"--fact {key} has no value", hint=_expected(spec))
     value, slack = _parse(spec, text)
-    bound = BOUNDS.get(key)
-    if bound is not None and not isinstance(value, (bool, str)) and bound.is_mistake(value):
-        raise UsageError(
-            f"--fact {key}={text} is none that a job can have",
-            hint=f"{key} is {bound.said(value)}",
-        )
     return Fact(
         key=key, value=value, origin=Origin.STATED, slack=slack, source="stated with --fact"
     )

@@ -95,10 +95,10 @@ def lint_files(
 
 def stated_facts(wanted: Wanted) -> tuple[Fact, ...]:
     """Return what the command line states: card, number of cards, versions, facts."""
-    from oomdoctor.facts.given import parse_given
+    from oomdoctor.facts.given import parse_possible
     from oomdoctor.linting.versions import parse_versions
 
-    found = [*parse_given(wanted.facts), *wanted.extra]
+    found = [*parse_possible(wanted.facts), *wanted.extra]
     if wanted.gpu is not None:
         check_card(wanted.gpu, found)
         found.append(Fact(key="gpu.name", value=wanted.gpu, source="stated with --gpu"))

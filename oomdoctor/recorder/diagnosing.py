@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from oomdoctor import pipeline
 from oomdoctor.errors import InputError, OomdoctorError
-from oomdoctor.facts.given import parse_given
+from oomdoctor.facts.given import parse_possible
 from oomdoctor.model.core import Failure
 from oomdoctor.record import dataclass
 from oomdoctor.recorder.bundle import IN_GROUP, ON_MACHINE
@@ -72,7 +72,7 @@ def examine(run: Run, wishes: Wishes | None = None) -> Examined:
     ruleset = pipeline.chosen_rules(
         wishes.rules, preview=wishes.preview, select=wishes.select, ignore=wishes.ignore
     )
-    book = pipeline.assemble(gathered, parse_given(wishes.facts))
+    book = pipeline.assemble(gathered, parse_possible(wishes.facts))
     return Examined(run=run, outcome=outcome, diagnosis=pipeline.concluded(gathered, book, ruleset))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from oomdoctor.errors import UsageError
-from oomdoctor.facts.given import parse_given, parse_one
+from oomdoctor.facts.given import parse_given, parse_one, parse_possible
 from oomdoctor.model.enums import Origin
 
 
@@ -86,6 +86,6 @@ def test_a_fact_given_twice_with_one_value_counts_once() -> None:
 @pytest.mark.parametrize("item", ["train.micro_batch=0", "train.seq_len=-5", "lora.rank=-8"])
 def test_a_number_that_no_job_can_have_is_refused(item: str) -> None:
     with pytest.raises(UsageError, match="none that a job can have") as caught:
-        parse_given([item])
+        parse_possible([item])
 
     assert "a whole number of at least 1" in str(caught.value.hint)
