@@ -104,12 +104,10 @@ def quoted_code(document: Document, index: int) -> Stack | None:
 
 
 def _is_listing(document: Document, index: int) -> bool:
-    """Say whether a line of code ends a run of such lines: nobody quotes so many of a stack."""
+    """Say whether a line stands there again and again but for its numbers: nobody quotes such."""
     first = index - _LISTED_LINES
-    return first >= 0 and all(
-        len(line.text) <= _CODE_CHARS and _code_line().match(line.text) is not None
-        for line in document.lines[first:index]
-    )
+    rows = [line.text[:_CODE_CHARS] for line in document.lines[max(0, first) : index + 1]]
+    return first >= 0 and len({_digits().sub("0", row) for row in rows}) == 1
 
 
 def _frame_facts(document: Document, stack: Stack) -> Iterator[Fact]:
@@ -249,6 +247,11 @@ def _flag(key: str, *quotes: Quote, value: bool) -> Fact:
 @cache
 def _call() -> re.Pattern[str]:
     return re.compile(r"([A-Za-z_][\w.]*)\(")
+
+
+@cache
+def _digits() -> re.Pattern[str]:
+    return re.compile(r"\d+")
 
 
 @cache

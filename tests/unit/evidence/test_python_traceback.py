@@ -174,6 +174,14 @@ def test_the_last_line_of_a_listing_is_no_stack() -> None:
     assert quoted_code(document_of(f"{listing}CUDA out of memory."), 8) is None
 
 
+def test_a_line_of_code_behind_a_listing_of_another_is_a_stack() -> None:
+    listing = "    x = f(\n" * 8
+    stack = quoted_code(document_of(f"{listing}    y = gelu(x)\nCUDA out of memory."), 9)
+
+    assert stack is not None
+    assert [frame.code for frame in stack.frames] == ["y = gelu(x)"]
+
+
 @pytest.mark.parametrize("prose", ["step 3 done (in 4 s): fine", "loading model", "lr = 3"])
 def test_prose_before_the_message_is_no_code(prose: str) -> None:
     assert quoted_code(document_of(f"{prose}\nCUDA out of memory."), 1) is None
