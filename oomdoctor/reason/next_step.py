@@ -25,6 +25,7 @@ _LEAST_BITS = 0.005
 _GATE_SEEN = (0.98, 0.30)
 _SPOKEN_FOR = 3
 _IN_MESSAGE = ("oom.", "torch.allocated", "torch.reserved")
+_OF_PYTORCH = ("oom.largest_process", "oom.listed_processes", "torch.reserved_unallocated")
 _OF_DEVICE = ("oom.capacity", "oom.free")
 # Smaller changes of a probability are no news.
 _NEWS = 0.01
@@ -131,7 +132,10 @@ def _askable(
 ) -> dict[str, tuple[str, float]]:
     """Return command -> (fact, cost) for the missing facts, through their sources if derived."""
     found: dict[str, tuple[str, float]] = {}
-    for key in sorted(missing):
+    missing = sorted(missing)
+    if is_of_another_writer(book) and any(key in _OF_PYTORCH for key in missing):
+        return found  # a line about what PyTorch's message says stays open
+    for key in missing:
         layer, seen = [key], {key}
         while layer:
             open_ones = [one for one in layer if not (is_known(book, one) or is_moot(book, one))]

@@ -142,6 +142,16 @@ def test_figures_that_an_engine_s_message_cannot_have_are_asked_of_the_driver(
     assert [one.command for one in found if "Tried to allocate" in one.command] == []
 
 
+def test_what_only_pytorch_s_message_names_is_not_asked_of_the_driver() -> None:
+    lines = [line("oom.largest_process > 0.1 * oom.capacity", 0.95, 0.05)]
+    rules = ruleset([rule("A", "a", evidence=lines)], [cause("a", prior=0.3)])
+    facts = book(oom__seen=True, oom__library="xla")
+
+    found = measurements(rank(rules, facts), facts)
+
+    assert found == ()
+
+
 def test_a_message_that_was_given_whole_is_not_asked_for_again() -> None:
     rules = ruleset(
         [rule("A", "a", evidence=[line("oom.capacity > 1*GiB", 0.9, 0.1)])], [cause("a")]
