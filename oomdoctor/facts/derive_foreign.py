@@ -76,10 +76,9 @@ def foreign_made(facts: Inputs) -> Outcome | None:
     known = facts.maybe_int("gpu.foreign")
     less = f"{format_size(outside)} outside this pool less {format_size(outside - low)}"
     made = f"{less} that a context can take"
-    if known is not None and known > low:
-        made += f"; about {format_size(known)} by the difference of its figures"
-    elif known is not None:
-        made = "by the difference of its figures"
+    if known is not None:
+        more = f"about {format_size(known)} " if known > low else ""
+        made = f"{more}by the difference of its figures"
     return Outcome(made, "its parts")
 
 
