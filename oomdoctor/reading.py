@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from oomdoctor.model.core import Artifact, Fact
 
 CONFIG_KINDS = frozenset({"config", "script"})
+_OF_TABLES = frozenset(("gpu.cards", "gpu.process_rows", "gpu.process_table_empty"))
+"""What only the table of a tool tells: whatever code stands around it, it is no config."""
 # A name with such an end settles that the text is what it looks like.
 _SETTLED = (".py", ".ipynb", ".sh", ".yaml", ".yml", ".json", ".toml", ".ini", ".cfg", ".conf")
 
@@ -57,7 +59,8 @@ def read_one(source: Source, *, most_text: int = 0) -> FileReading:
     source = replace(source, artifact=replace(source.artifact, kind="log" if looks else kind))
     document = clean(source)
     reading = read_all(document)
-    if looks and not reading.failures:
+    tables = any(fact.key in _OF_TABLES for fact in reading.facts)
+    if looks and not (reading.failures or tables):
         return config_reading(source, kind=kind)
     ordered = sorted(reading.failures, key=lambda failure: failure.order)
     failures = with_near_stamps(document, ordered)

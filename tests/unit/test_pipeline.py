@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +11,7 @@ from oomdoctor.errors import InputError, UsageError
 from oomdoctor.inputs import is_text
 from oomdoctor.pipeline import assemble, derived_sources, diagnose, gather
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 OOM = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total "
     "capacity of 39.39 GiB of which 1.25 GiB is free. Including non-PyTorch memory, this process "
@@ -201,3 +199,13 @@ def test_a_strangers_row_in_a_table_beside_healthy_text_is_no_failure() -> None:
 
     assert said.facts["gpu.process_rows"].value == 1
     assert (said.answer, said.causes, said.prescriptions) == ("nothing_found", (), ())
+
+
+def test_a_table_behind_lines_of_code_is_read_as_a_table(tmp_path: Path) -> None:
+    table = (FIXTURES / "raw/nvidia_smi/driver_470_rank_contexts.txt").read_text()
+    pasted = tmp_path / "pasted.txt"
+    pasted.write_text("import torch\n" + "    x = f(\n" * 2000 + table)
+
+    found = diagnose(str(pasted))
+
+    assert found.facts["gpu.process_rows"].value == diagnose(table).facts["gpu.process_rows"].value
