@@ -127,7 +127,7 @@ def _ends(document: Document, line: LogLine) -> Iterator[Fact]:
 
 
 def _of_code(document: Document, line: LogLine, text: str, span: tuple[int, int]) -> Iterator[Fact]:
-    code = int(text) if text.lstrip("-").isdecimal() and len(text) < 6 else 0
+    code = int(text) if text.removeprefix("-").isdecimal() and len(text) < 6 else 0
     quote = part_quote(document, line, *span)
     if code < 0 or code in SHELL_SIGNALS:
         yield fact("launch.signal", -code if code < 0 else code - 128, [quote])

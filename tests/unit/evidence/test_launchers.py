@@ -191,3 +191,21 @@ Traceback (most recent call last):
 
     assert found["run.phase"] == "loss"
     assert "cross_entropy_loss" in str(found["trace.frame"])
+
+
+@pytest.mark.parametrize("code", ["--1", "-", "---9"])
+def test_a_damaged_exit_code_says_nothing_and_breaks_no_reader(code: str) -> None:
+    text = f"""\
+Root Cause (first observed failure):
+[0]:
+  time      : 2025-05-04_10:11:12
+  rank      : 3 (local_rank: 3)
+  exitcode  : {code} (pid: 4711)
+"""
+    reading = read_all(clean(source_of_text(text)))
+    keys = ("launch.root_rank", "launch.signal", "launch.exit_status")
+    found = {fact.key: fact.value for fact in reading.facts if fact.key in keys}
+    expected = {"launch.root_rank": 3}
+
+    assert not reading.notes
+    assert expected == found
