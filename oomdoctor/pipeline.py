@@ -120,12 +120,12 @@ def assemble(gathered: Gathered, given: Sequence[Fact] = ()) -> FactBook:
 def _with_words(gathered: Gathered, book: FactBook) -> FactBook:
     """Add what somebody says in sentences, where notes or a short log may hold any."""
     log = book.facts.get("log.text")
-    short = log is not None and len(log.quotes) <= SHORT_LOG
-    if not short and not any(one.dialect == "notes" for one in gathered.readings):
+    report = log.quotes if log is not None and len(log.quotes) <= SHORT_LOG else ()
+    if not report and not any(one.dialect == "notes" for one in gathered.readings):
         return book
     from oomdoctor.reason.said import said
 
-    return book.add(said(gathered.readings, book))
+    return book.add(said(gathered.readings, report, book))
 
 
 def _adding(gathered: Gathered, fault_words: str, action: Callable[[], T], otherwise: T) -> T:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from oomdoctor.rules.shape import Cause, Fix, Rule
     from oomdoctor.rules.source import RuleSource
 
-PROBE_CHARS = 6000
+PROBE_CHARS = 12_000
+"""Steps that grow by the square of it take a second: regex 2026.11 takes 0.28 s for 6,000."""
 _ALWAYS_KNOWN = frozenset({"oom.seen"})
 
 

@@ -43,9 +43,7 @@ class Impossible(NamedTuple):
     @property
     def told(self) -> str:
         """Return the setting as it is written, a long number shortened."""
-        shown = _digits(self.row.value)
-        short = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
-        return f"{'.'.join(self.row.path)} = {short}"
+        return f"{'.'.join(self.row.path)} = {_shown(self.row.value)}"
 
     @property
     def note(self) -> str:
@@ -86,11 +84,10 @@ def _of_row(row: Setting, dialect: Dialect) -> Iterator[Impossible]:
             return
 
 
-def _digits(value: object) -> str:
-    """Return a value in words; an integer of thousands of digits has none in Python's own."""
-    if isinstance(value, int) and value.bit_length() > 1000:
-        return f"{'-' if value < 0 else ''}{'9' * (_SHOWN + 1)}"
-    return str(value)
+def _shown(value: object) -> str:
+    """Return a value as it is written, the start of a long one."""
+    text = str(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def number_in(value: Plain) -> float | None:
@@ -102,7 +99,7 @@ def number_in(value: Plain) -> float | None:
             bare = bare.replace(written, "")
         if bare in _NO_NUMBERS:
             return float(f"{'-' * word.startswith('-')}{bare}")
-        if len(bare) > 60 and bare.isdecimal():
+        if len(bare) > 60 and (bare.isdecimal() or bare.startswith("0x")):
             return -HUGE if word.startswith("-") else HUGE
     if isinstance(value, int) and not isinstance(value, bool):
         return max(-HUGE, min(HUGE, value))

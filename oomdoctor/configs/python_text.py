@@ -21,6 +21,8 @@ MAX_CHARACTERS = 400_000
 MAX_ATTEMPTS = 3000
 MAX_BRACES = 20_000
 """No script has more; Python itself takes seconds for a formatted text of so many fields."""
+MAX_BITS = 1000
+"""Python writes no integer of more than 4,300 digits but in base 16 (sys.int_info)."""
 OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mult: operator.mul,
     ast.Add: operator.add,
@@ -136,6 +138,8 @@ def value_of(node: ast.expr, names: Names, *, depth: int = 0) -> Plain:
     if depth > 12 or isinstance(node, ast.IfExp):
         return None
     match node:
+        case ast.Constant(value=int() as value) if value.bit_length() > MAX_BITS:
+            return hex(value)
         case ast.Constant(value=value):
             return value if isinstance(value, (bool, int, float, str)) else None
         case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):

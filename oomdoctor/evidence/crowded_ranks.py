@@ -30,8 +30,6 @@ _GAP = 4
 """A launcher starts its ranks one after the other; few other processes come between."""
 
 _QUOTED = 20
-_OF_OUTSIDE = ("oom.capacity", "oom.free", "torch.reserved")
-_SAME = 0.01
 _PID_CHARS = 20
 
 
@@ -62,27 +60,6 @@ def crowded_ranks(events: Sequence[Event]) -> Iterator[Fact]:
         yield fact("oom.crowded_ranks", len(most), most[:_QUOTED])
         if crowded in siblings:
             yield siblings[crowded]
-
-
-def equal_cards(events: Sequence[Event]) -> Iterator[Fact]:
-    """Yield on how many cards the same memory lies outside the pool, where two or more tell it.
-
-    Strangers seldom hold the same to within a hundredth on several cards; what a job keeps there
-    itself (buffers of collectives, kernels of a library) does.
-    """
-    held: dict[int, tuple[int, Quote]] = {}
-    for event in events:
-        told = {one.key: one.value for one in event.failure.facts}
-        index, figures = told.get("oom.gpu_index"), [told.get(key) for key in _OF_OUTSIDE]
-        numbers = [one for one in figures if isinstance(one, int) and not isinstance(one, bool)]
-        if isinstance(index, int) and len(numbers) == len(_OF_OUTSIDE):
-            outside = numbers[0] - numbers[1] - numbers[2]
-            held.setdefault(index, (outside, event.failure.line_quote))
-    if len(held) < 2:
-        return
-    first = next(iter(held.values()))[0]
-    same = [quote for size, quote in held.values() if abs(size - first) <= _SAME * abs(first)]
-    yield fact("oom.equal_cards", len(same), same[:_QUOTED])
 
 
 def listed_siblings(run: Run, found: Sequence[Clause]) -> Iterator[Fact]:

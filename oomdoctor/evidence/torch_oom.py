@@ -24,7 +24,8 @@ from oomdoctor.evidence import (
     torch_oom_other,
     torn_oom,
 )
-from oomdoctor.evidence.crowded_ranks import crowded_ranks, equal_cards
+from oomdoctor.evidence.crowded_ranks import crowded_ranks
+from oomdoctor.evidence.equal_cards import equal_cards
 from oomdoctor.evidence.events import Event, absorb, fact, merged
 from oomdoctor.evidence.haystack import LAST_LINES, MOST_LINES, haystack_of
 from oomdoctor.evidence.recovery import outlived, unanswered

@@ -7,7 +7,12 @@ so reserved = allocated + unallocated whatever the pools hold (CUDACachingAlloca
 from __future__ import annotations
 
 from oomdoctor.facts.derivation import Inputs, Outcome, derives
-from oomdoctor.facts.derive_foreign import foreign_low, foreign_made, shares_main_memory
+from oomdoctor.facts.derive_foreign import (
+    foreign_low,
+    foreign_made,
+    named_beside,
+    shares_main_memory,
+)
 from oomdoctor.facts.segments import segment_bytes
 
 MIB = 1 << 20
@@ -256,8 +261,8 @@ def foreign(facts: Inputs) -> Outcome | None:
 
 def _named(facts: Inputs, rest: int) -> Outcome | None:
     """Return what the processes that the message names hold, where that is all of the rest."""
-    listed = facts.maybe_int("oom.listed_processes_bytes")
-    if not listed or facts.maybe_int("oom.this_process") is None:
+    listed = named_beside(facts)
+    if not listed:
         return None
     keys = ("oom.capacity", "oom.free", "oom.this_process", "oom.listed_processes_bytes")
     if abs(rest - listed) > facts.slack(*keys):

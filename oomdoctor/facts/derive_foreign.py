@@ -57,7 +57,7 @@ def foreign_low(facts: Inputs) -> Outcome | None:
     low = max(0, facts.whole("balance.outside") - allowance)
     known = facts.maybe_int("gpu.foreign")
     low = low if known is None else min(low, known)
-    named = _named(facts)
+    named = named_beside(facts)
     if named > low:
         words = "the processes that the message names"
         return Outcome(named, words, facts.slack("oom.listed_processes_bytes"))
@@ -71,7 +71,7 @@ def foreign_made(facts: Inputs) -> Outcome | None:
     outside = facts.maybe_int("balance.outside")
     if not low:
         return None
-    if outside is None or _named(facts) == low:
+    if outside is None or named_beside(facts) == low:
         return Outcome("named in the message", "the processes that the message names")
     known = facts.maybe_int("gpu.foreign")
     less = f"{format_size(outside)} outside this pool less {format_size(outside - low)}"
@@ -93,7 +93,7 @@ def _allowance(facts: Inputs) -> tuple[int, str]:
     return allowance, words
 
 
-def _named(facts: Inputs) -> int:
+def named_beside(facts: Inputs) -> int:
     """Return what the processes hold that a message names beside this one, 0 where it is none."""
     if facts.maybe_int("oom.this_process") is None:
         return 0

@@ -53,8 +53,8 @@ _IN_MESSAGE = (
     *("oom.requested", "oom.capacity", "oom.free", "oom.allowed", "oom.other_allocations"),
     *("oom.request_fits_free", "oom.shortfall", "torch.allocated", "torch.reserved"),
 )
-_OF_DEVICE = ("oom.capacity", "oom.free")
-_OF_MESSAGE = ("oom.", "torch.allocated", "torch.reserved")
+OF_DEVICE = ("oom.capacity", "oom.free")
+OF_MESSAGE = ("oom.", "torch.allocated", "torch.reserved")
 _OF_TORCH = ("oom.", "torch.", "growth.")
 _OF_OTHER_ALLOCATORS = ("xla.", "tf.")
 _OF_ENGINES = "serve."
@@ -88,7 +88,7 @@ def is_moot(book: FactBook, key: str) -> bool:
     PyTorch's allocator, and no engine's plan about a job that trains. An engine's own message has
     none of PyTorch's figures; the driver can still tell what the device has.
     """
-    if key.startswith(_OF_MESSAGE) and key not in _OF_DEVICE and is_of_another_writer(book):
+    if key.startswith(OF_MESSAGE) and key not in OF_DEVICE and is_of_another_writer(book):
         return True
     of_metal = book.value("oom.backend") == "mps" and key == "torch.reserved_unallocated"
     if key in _IN_MESSAGE or of_metal:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 from oomdoctor.model.enums import Truth
 from oomdoctor.model.plan import Measurement
 from oomdoctor.reason.backends import spelled
-from oomdoctor.reason.fallbacks import fallbacks, is_known, is_moot, is_of_another_writer
+from oomdoctor.reason.fallbacks import (
+    OF_DEVICE,
+    OF_MESSAGE,
+    fallbacks,
+    is_known,
+    is_moot,
+    is_of_another_writer,
+)
 from oomdoctor.reason.rank import OTHER_PRIOR, SHARPNESS
 from oomdoctor.record import dataclass, replace
 
@@ -24,9 +31,7 @@ _LEAST_BITS = 0.005
 # How often an open gate turns out true when its cause holds, and when another one does.
 _GATE_SEEN = (0.98, 0.30)
 _SPOKEN_FOR = 3
-_IN_MESSAGE = ("oom.", "torch.allocated", "torch.reserved")
 _OF_PYTORCH = ("oom.largest_process", "oom.listed_processes", "torch.reserved_unallocated")
-_OF_DEVICE = ("oom.capacity", "oom.free")
 # Smaller changes of a probability are no news.
 _NEWS = 0.01
 
@@ -132,10 +137,10 @@ def _askable(
 ) -> dict[str, tuple[str, float]]:
     """Return command -> (fact, cost) for the missing facts, through their sources if derived."""
     found: dict[str, tuple[str, float]] = {}
-    missing = sorted(missing)
-    if is_of_another_writer(book) and any(key in _OF_PYTORCH for key in missing):
+    keys = sorted(missing)
+    if is_of_another_writer(book) and any(key in _OF_PYTORCH for key in keys):
         return found  # a line about what PyTorch's message says stays open
-    for key in missing:
+    for key in keys:
         layer, seen = [key], {key}
         while layer:
             open_ones = [one for one in layer if not (is_known(book, one) or is_moot(book, one))]
@@ -157,13 +162,13 @@ def _obtain(key: str, book: FactBook) -> tuple[str, float] | None:
     """
     from oomdoctor.facts.registry import find
 
-    if key in _OF_DEVICE and is_of_another_writer(book):
+    if key in OF_DEVICE and is_of_another_writer(book):
         key = "gpu.used"
     spec = find(key)
     if spec is not None and spec.obtain is not None:
         return spec.obtain, spec.cost_s
     message = find("oom.requested")
-    if message is None or message.obtain is None or not key.startswith(_IN_MESSAGE):
+    if message is None or message.obtain is None or not key.startswith(OF_MESSAGE):
         return None
     return message.obtain, message.cost_s
 

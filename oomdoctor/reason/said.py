@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from oomdoctor.facts.book import FactBook
 
 MOST_LINES = 40
-SHORT_LOG = 80
-"""Lines of a log that may be a report; longer ones are a program's."""
 _LEAST_WORDS, _MOST_CHARS = 6, 1200
 _TRIED = ("trial.smaller_batch", "history.changed")
 _KEYS = ("run.phase", "run.late_step", "run.first_step", "run.epoch_boundary", "resume.on")
@@ -34,10 +32,12 @@ _TOLD = (*_KEYS, *_TRIED, "growth.")
 _SOURCE = "what somebody says in own words"
 
 
-def said(readings: Sequence[ConfigReading], book: FactBook) -> tuple[Fact, ...]:
-    """Return what the prose of notes, or of a short log, states and the book does not know."""
+def said(
+    readings: Sequence[ConfigReading], report: Sequence[Quote], book: FactBook
+) -> tuple[Fact, ...]:
+    """Return what the prose of notes and of a report states and the book does not know."""
     lines = [quote for reading in readings for quote in _notes(reading)]
-    lines += _report(book.facts.get("log.text"))
+    lines += [one for one in report if _is_prose(one.text) and _starts(one.text)]
     failed = any(_tells_failure(line.text) for line in lines)
     found: dict[str, Fact] = {}
     for line in lines[:MOST_LINES]:
@@ -59,16 +59,9 @@ def _notes(reading: ConfigReading) -> list[Quote]:
     ]
 
 
-def _report(log: Fact | None) -> list[Quote]:
-    """Return the sentences of a log that is short enough for a report; a trace has none."""
-    if log is None or len(log.quotes) > SHORT_LOG:
-        return []
-    return [quote for quote in log.quotes if _is_prose(quote.text) and _starts(quote.text)]
-
-
 def _starts(line: str) -> bool:
     """Say whether a line starts as a sentence does, and not as what a program prints."""
-    return re.match(r"\s*(?:[A-Z][a-z]*|I) [a-z]", line) is not None and ": " not in line
+    return _start().match(line) is not None and ": " not in line
 
 
 def _unknown(found: Iterable[Fact], book: FactBook) -> Iterator[Fact]:
@@ -90,6 +83,11 @@ def _technical(line: str, words: Sequence[str]) -> bool:
         return True
     plain = sum(word.strip(".,;:!?()'\"").isalpha() for word in words)
     return plain < 0.6 * len(words)
+
+
+@cache
+def _start() -> re.Pattern[str]:
+    return re.compile(r"\s*(?:[A-Z][a-z]*|I) [a-z]")
 
 
 @cache

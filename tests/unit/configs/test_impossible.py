@@ -67,6 +67,8 @@ def test_a_mistake_is_a_fact_of_its_kind_and_no_value(line: str, kind: str, told
         ("a.toml", f'base_model = "gpt2"\nmicro_batch_size = {HUGE}\n'),
         ("a.sh", f"torchrun train.py --base_model gpt2 --micro_batch_size {HUGE}\n"),
         ("a.py", 'TrainingArguments(output_dir="x", micro_batch_size=-3)\n'),
+        ("a.py", f'TrainingArguments(output_dir="x", micro_batch_size=0x{"f" * 5000})\n'),
+        ("a.yaml", f"base_model: gpt2\nmicro_batch_size: 0x{'f' * 5000}\n"),
     ],
 )
 def test_a_mistake_is_found_in_every_syntax(name: str, text: str) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from oomdoctor.configs.dialect import ConfigReading
-from oomdoctor.facts.book import FactBook
-from oomdoctor.model.core import Fact, Quote
+from oomdoctor.model.core import Quote
 from oomdoctor.model.enums import Origin
 from oomdoctor.reason.said import said
 from tests.unit.reason.builders import book
@@ -17,7 +16,7 @@ def notes(text: str, dialect: str = "notes") -> tuple[ConfigReading, ...]:
 
 
 def told(text: str, **known: object) -> dict[str, object]:
-    return {one.key: one.value for one in said(notes(text), book(**known))}
+    return {one.key: one.value for one in said(notes(text), (), book(**known))}
 
 
 def test_a_sentence_tells_where_it_failed_and_how() -> None:
@@ -36,7 +35,7 @@ def test_a_sentence_tells_where_it_failed_and_how() -> None:
 def test_the_line_is_quoted_and_the_words_are_no_measurement() -> None:
     text = "RTX 4090, bs 4\nIt always runs out of memory when the checkpoint is saved to disk."
 
-    (fact,) = said(notes(text), book())
+    (fact,) = said(notes(text), (), book())
 
     assert (fact.key, fact.value, fact.origin) == ("run.phase", "save", Origin.DERIVED)
     assert [(one.artifact, one.line) for one in fact.quotes] == [("notes.txt", 2)]
@@ -65,7 +64,7 @@ def test_settings_commands_code_and_good_news_tell_nothing(text: str) -> None:
 def test_a_config_of_a_framework_is_no_prose() -> None:
     text = "It always fails during evaluation and the memory keeps growing."
 
-    assert said(notes(text, "hf_trainer"), book()) == ()
+    assert said(notes(text, "hf_trainer"), (), book()) == ()
 
 
 def test_a_report_that_was_pasted_as_a_log_has_sentences_too() -> None:
@@ -76,14 +75,12 @@ def test_a_report_that_was_pasted_as_a_log_has_sentences_too() -> None:
     quotes = tuple(
         Quote(artifact="crash.log", line=number, text=line) for number, line in enumerate(lines, 1)
     )
-    facts = {"log.text": Fact(key="log.text", value="\n".join(lines), quotes=quotes)}
-
-    (fact,) = said((), FactBook(facts=facts))
+    (fact,) = said((), quotes, book())
 
     assert (fact.key, fact.value, fact.quotes[0].line) == ("run.phase", "eval", 2)
 
 
 def test_what_was_tried_counts_without_a_word_of_failure() -> None:
-    text = "If I try to increase the batch size from 16 to 32 it gives me this message."
+    text = "The error only comes once I raise the batch size from 8 to 24 here."
 
     assert told(text) == {"trial.smaller_batch": "runs"}
