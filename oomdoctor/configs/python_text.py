@@ -138,10 +138,8 @@ def value_of(node: ast.expr, names: Names, *, depth: int = 0) -> Plain:
     if depth > 12 or isinstance(node, ast.IfExp):
         return None
     match node:
-        case ast.Constant(value=int() as value) if value.bit_length() > MAX_BITS:
-            return hex(value)
         case ast.Constant(value=value):
-            return value if isinstance(value, (bool, int, float, str)) else None
+            return _constant(value)
         case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
             return tuple(value_of(item, names, depth=depth + 1) for item in items[:200])
         case ast.UnaryOp(op=ast.USub(), operand=left) | ast.BinOp(left=left):
@@ -149,6 +147,12 @@ def value_of(node: ast.expr, names: Names, *, depth: int = 0) -> Plain:
         case ast.Name(id=name) if name in names.values:
             return value_of(names.values[name], names, depth=depth + 1)
     return source(node)
+
+
+def _constant(value: object) -> Plain:
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        return hex(value)
+    return value if isinstance(value, (bool, int, float, str)) else None
 
 
 def _computed(node: ast.expr, left: ast.expr, names: Names, depth: int) -> Plain:

@@ -7,12 +7,7 @@ so reserved = allocated + unallocated whatever the pools hold (CUDACachingAlloca
 from __future__ import annotations
 
 from oomdoctor.facts.derivation import Inputs, Outcome, derives
-from oomdoctor.facts.derive_foreign import (
-    foreign_low,
-    foreign_made,
-    named_beside,
-    shares_main_memory,
-)
+from oomdoctor.facts.derive_foreign import all_named, foreign_low, foreign_made, shares_main_memory
 from oomdoctor.facts.segments import segment_bytes
 
 MIB = 1 << 20
@@ -254,23 +249,9 @@ def foreign(facts: Inputs) -> Outcome | None:
     if others > max(0, rest):
         slack = facts.slack("oom.listed_processes_bytes")
         return Outcome(others, "sum of the other listed processes", slack)
-    return _named(facts, rest) or Outcome(
+    return all_named(facts, rest) or Outcome(
         max(0, rest), "capacity - free - this process", facts.slack(*keys)
     )
-
-
-def _named(facts: Inputs, rest: int) -> Outcome | None:
-    """Return what the processes that the message names hold, where that is all of the rest."""
-    listed = named_beside(facts)
-    if not listed:
-        return None
-    keys = ("oom.capacity", "oom.free", "oom.this_process", "oom.listed_processes_bytes")
-    if abs(rest - listed) > facts.slack(*keys):
-        return None
-    one = facts.maybe_int("oom.listed_processes") == 1
-    source = "the process that the message names" if one else "sum of the listed processes"
-    slack = facts.slack("oom.listed_processes_bytes")
-    return Outcome(listed, source, slack, printed="oom.listed_processes_bytes" if one else None)
 
 
 def _foreign_by_table(facts: Inputs) -> Outcome | None:

@@ -57,7 +57,7 @@ def foreign_low(facts: Inputs) -> Outcome | None:
     low = max(0, facts.whole("balance.outside") - allowance)
     known = facts.maybe_int("gpu.foreign")
     low = low if known is None else min(low, known)
-    named = named_beside(facts)
+    named = _named(facts)
     if named > low:
         words = "the processes that the message names"
         return Outcome(named, words, facts.slack("oom.listed_processes_bytes"))
@@ -71,7 +71,7 @@ def foreign_made(facts: Inputs) -> Outcome | None:
     outside = facts.maybe_int("balance.outside")
     if not low:
         return None
-    if outside is None or named_beside(facts) == low:
+    if outside is None or _named(facts) == low:
         return Outcome("named in the message", "the processes that the message names")
     known = facts.maybe_int("gpu.foreign")
     less = f"{format_size(outside)} outside this pool less {format_size(outside - low)}"
@@ -93,11 +93,25 @@ def _allowance(facts: Inputs) -> tuple[int, str]:
     return allowance, words
 
 
-def named_beside(facts: Inputs) -> int:
+def _named(facts: Inputs) -> int:
     """Return what the processes hold that a message names beside this one, 0 where it is none."""
     if facts.maybe_int("oom.this_process") is None:
         return 0
     return facts.maybe_int("oom.listed_processes_bytes") or 0
+
+
+def all_named(facts: Inputs, rest: int) -> Outcome | None:
+    """Return what the processes that the message names hold, where that is all of the rest."""
+    listed = _named(facts)
+    if not listed:
+        return None
+    keys = ("oom.capacity", "oom.free", "oom.this_process", "oom.listed_processes_bytes")
+    if abs(rest - listed) > facts.slack(*keys):
+        return None
+    one = facts.maybe_int("oom.listed_processes") == 1
+    source = "the process that the message names" if one else "sum of the listed processes"
+    slack = facts.slack("oom.listed_processes_bytes")
+    return Outcome(listed, source, slack, printed="oom.listed_processes_bytes" if one else None)
 
 
 def _listed_beside_one(facts: Inputs) -> Outcome | None:

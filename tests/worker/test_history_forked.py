@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +16,7 @@ from tests.worker.jobs import JOB
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     Say = Callable[[str], None]
 
@@ -115,10 +115,11 @@ def test_an_interrupt_in_the_fork_never_makes_it_a_second_worker(answer: Any) ->
     assert found == Failure(kind="crashed", message="the run ended in the middle: exit code 1")
 
 
-def test_a_worker_without_a_card_says_so() -> None:
+def test_a_worker_without_a_card_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     import torch
 
     if torch.cuda.is_available():
         pytest.skip("there is a card here, real or virtual")
+    monkeypatch.setenv(forked.LOG, "")  # taken back behind the test: only a fork may set it
     with pytest.raises(UnsupportedError, match="torch finds no CUDA device here"):
-        forked._record(REQUEST, Path("log"), lambda _: None)
+        forked._record(REQUEST, tmp_path / "log", lambda _: None)

@@ -18,6 +18,7 @@ import atexit
 import ctypes
 import re
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ METHODS = 160
 GUARD_METHODS = 64
 CUDA = 1  # c10::DeviceType::CUDA
 BEFORE_METHODS = 2  # a vtable's offset to top and type information stand before its methods
+REST_S = 0.1
 REGISTER = "_ZN3c104impl19registerDeviceGuardENS_10DeviceTypeEPKNS0_24DeviceGuardImplInterfaceE"
 GET_HOOKS = "_ZN2at6detail12getCUDAHooksEv"
 
@@ -90,8 +92,14 @@ class Shim:
 
     @staticmethod
     def _give_back(hooks: Any, table: int) -> None:
-        """Point the hooks at their own methods again."""
+        """Point the hooks at their own methods again, and let torch's threads come to rest.
+
+        A thread of autograd frees what Python made after `backward` has returned. One that still
+        asks for Python's lock when Python is gone is unwound, which C++ ends the process for: 2 of
+        80 did on a busy machine. Sleeping gives them the lock.
+        """
         hooks[0] = table
+        time.sleep(REST_S)
 
     def _symbol(self, path: Path, name: str) -> Any:
         try:
