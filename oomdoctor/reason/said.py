@@ -12,7 +12,6 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from oomdoctor.evidence import symptoms
 from oomdoctor.facts.given import parse_given
 from oomdoctor.model.core import Fact, Quote
 from oomdoctor.model.enums import Origin
@@ -38,7 +37,13 @@ def said(
     """Return what the prose of notes and of a report states and the book does not know."""
     lines = [quote for reading in readings for quote in _notes(reading)]
     lines += [one for one in report if _is_prose(one.text) and _starts(one.text)]
-    failed = any(_tells_failure(line.text) for line in lines)
+    if not lines:
+        return ()
+    from oomdoctor.evidence import symptoms  # hundreds of patterns, which most logs do without
+
+    failed = any(
+        clause.failed for line in lines for clause in symptoms.clauses_of(line.text.lower())
+    )
     found: dict[str, Fact] = {}
     for line in lines[:MOST_LINES]:
         for fact in parse_given(symptoms.read(line.text)):
@@ -93,7 +98,3 @@ def _start() -> re.Pattern[str]:
 @cache
 def _code() -> re.Pattern[str]:
     return re.compile(r"[{}=<>|]|\s--?\w|^\s*(?:#|//|[\w.\-]{1,60}:(?:\s|$)|[$>%] |-\s)|\w\(")
-
-
-def _tells_failure(line: str) -> bool:
-    return any(clause.failed for clause in symptoms.clauses_of(line.lower()))
